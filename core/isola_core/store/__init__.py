@@ -1,0 +1,1 @@
+"""The one source of truth; nothing above it talks SQL."""

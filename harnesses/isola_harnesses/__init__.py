@@ -1,0 +1,1 @@
+"""Adapters to agents and model endpoints, behind the ports of `isola_core`."""

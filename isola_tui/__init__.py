@@ -1,0 +1,1 @@
+"""The front ends: the terminal program and the commands."""
