@@ -37,7 +37,11 @@ class Ids(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process, told apart from a later one with the same pid. `started` is UTC milliseconds."""
+    """One process, told apart from a later one with the same pid.
+
+    `started` is milliseconds of a clock that does not jump (on Linux: since boot); it is compared,
+    never shown.
+    """
 
     machine: str
     boot: str
