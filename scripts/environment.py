@@ -80,9 +80,9 @@ def _make(place: Path, base: str) -> None:
     if importlib.util.find_spec("ensurepip") is None:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         raise SetupError(
-            f"this Python ({sys.executable}) has no ensurepip, so it makes no virtual environments. "
-            f"On Debian and Ubuntu: apt install python3-venv (or python{version}-venv). "
-            "Then run this again."
+            f"this Python ({sys.executable}) cannot make virtual environments: "
+            "its module ensurepip is missing. On Debian and Ubuntu: "
+            f"apt install python3-venv (or python{version}-venv). Then run this again."
         )
     say(f"setting up {place.name} (once; needs the network, takes about a minute)")
     shutil.rmtree(place, ignore_errors=True)
