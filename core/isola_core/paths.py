@@ -258,7 +258,7 @@ def _unusable(what: str, path: Path, error: OSError) -> StoreError:
 
 
 def _runtime() -> Path:
-    """The login's runtime folder (it goes away with the login), else one in the temporary folder."""
+    """The login's runtime folder (it ends with the login), else one in the temporary folder."""
     login = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
     with contextlib.suppress(OSError):
         entry = login.stat()

@@ -255,6 +255,15 @@ class Rewinds(Protocol):
     async def rewind(self, session: SessionRef, turn: TurnRef) -> Rewound: ...
 
 
+@runtime_checkable
+class Holds(Protocol):
+    """Capability: the backend's process belongs to us while it lives, so we keep the lease."""
+
+    def holds(self, session: SessionRef) -> bool:
+        """Whether something of this session is alive in this process."""
+        ...
+
+
 class ReceiptState(StrEnum):
     """What the backend's own record says about a message that was on its way when we died."""
 

@@ -103,9 +103,10 @@ CREATE TABLE messages (
     conversation TEXT NOT NULL,
     parent       TEXT REFERENCES messages (id),
     event_id     TEXT,
-    platform     TEXT,
+    platform     TEXT NOT NULL DEFAULT '',
     platform_id  TEXT,
-    text         TEXT NOT NULL,
+    text         TEXT NOT NULL,            -- as it is sent
+    typed        TEXT,                     -- as it was typed, where addressing marks were taken out
     masked       INTEGER NOT NULL DEFAULT 0 CHECK (masked IN (0, 1)),
     raw          INTEGER NOT NULL DEFAULT 0 CHECK (raw IN (0, 1)),
     created      INTEGER NOT NULL
@@ -142,6 +143,9 @@ CREATE UNIQUE INDEX decisions_active ON decisions (message)
 CREATE INDEX decisions_message ON decisions (message);
 CREATE INDEX decisions_open ON decisions (owner, state, deadline)
     WHERE state IN ('WAITING_CONFIRMATION', 'TENTATIVE');
+CREATE INDEX decisions_unlearned ON decisions (owner, seq)
+    WHERE state = 'COMMITTED' AND learned = 0 AND weak_label = 0;
+CREATE INDEX decisions_previous ON decisions (previous) WHERE previous IS NOT NULL;
 CREATE INDEX decisions_project ON decisions (owner, project, seq);
 
 CREATE TABLE sessions (

@@ -1,0 +1,532 @@
+"""One session's driver: rewinds first, then the waiting deliveries, one at a time.
+
+The order of the steps is the guarantee. A delivery is claimed (RUNNING), the session is made ready,
+then WRITTEN is committed, and only then is the text handed over: whoever finds a WRITTEN row after
+a crash knows that the text may have arrived, whoever finds RUNNING knows that it has not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from isola_core.errors import Conflict, HarnessError, IsolaError
+from isola_core.memory.recall import recall
+from isola_core.memory.scopes import project_read_set
+from isola_core.model import (
+    LIVE_DELIVERIES,
+    DecisionState,
+    DeliveryState,
+    RewindState,
+)
+from isola_core.ports import (
+    Confirms,
+    FailureKind,
+    Harness,
+    Interrupts,
+    Outgoing,
+    QuotedContext,
+    ReceiptState,
+    Rewinds,
+    SessionRef,
+    SessionState,
+    Streams,
+    TurnEvent,
+    TurnEventKind,
+    TurnRef,
+    TurnResult,
+)
+from isola_core.secrets import mask
+from isola_core.service.live import Live
+from isola_core.service.outbox import new_attempt
+from isola_core.service.settings import Core
+from isola_core.store import decisions, projects, sessions
+from isola_core.store.sessions import Delivery, Rewind
+from isola_core.store.transaction import Transaction
+
+LOG = logging.getLogger("isola.driver")
+
+REPLY_LIMIT: Final = 4_000_000
+"""Characters of a reply that are stored."""
+
+ERROR_LIMIT: Final = 2_000
+META_LIMIT: Final = 20_000
+BRIEFING_TURNS: Final = 12
+BRIEFING_CHARACTERS: Final = 6_000
+REWIND_ATTEMPTS: Final = 3
+"""After so many failures a fresh session takes over: the wrong text must not stay."""
+
+
+class Driver:
+    """Does the work of one session while its lease is ours."""
+
+    def __init__(
+        self,
+        core: Core,
+        harness: Harness | None,
+        session: str,
+        fence: int,
+        live: Live,
+        broken: str = "",
+    ) -> None:
+        self.core = core
+        self.harness = harness
+        self.session = session
+        self.ref: SessionRef
+        self._fence = fence
+        self._live = live
+        self._broken = broken
+        self._current: Delivery | None = None
+        self._turn: asyncio.Task[TurnResult] | None = None
+        self._interrupted = False
+
+    # -- after a crash
+
+    @staticmethod
+    def recover(tx: Transaction, core: Core, session: str) -> None:
+        """Settle what a dead driver left: RUNNING was never written, WRITTEN may have arrived."""
+        for delivery in sessions.open_deliveries(tx, session):
+            match delivery.state:
+                case DeliveryState.RUNNING:
+                    error = "the program ended before it was sent"
+                    sessions.move_delivery(tx, delivery, DeliveryState.FAILED, error=error)
+                    _try_again(tx, core, delivery)
+                case DeliveryState.WRITTEN | DeliveryState.RECEIVED:
+                    if delivery.interrupt:
+                        error = "stopped"
+                        sessions.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=error)
+                    else:
+                        error = "the program ended while it was on its way"
+                        sessions.move_delivery(tx, delivery, DeliveryState.UNKNOWN, error=error)
+                case _:
+                    pass
+
+    # -- the work
+
+    async def drain(self) -> None:
+        """Do everything that is waiting, then return."""
+        stored = await self.core.store.read(lambda tx: sessions.session(tx, self.session))
+        self.ref = stored.ref
+        if self.harness is None:
+            await self._refuse_all()
+            return
+        await self._rewind_all(self.harness)
+        await self._confirm_unknown(self.harness)
+        while True:
+            await self._rewind_all(self.harness)
+            delivery = await self.core.store.write(self._claim)
+            if delivery is None:
+                return
+            await self._deliver(self.harness, delivery)
+
+    def _claim(self, tx: Transaction) -> Delivery | None:
+        self._check_fence(tx)
+        if sessions.pending_rewinds(tx, self.session):
+            return None
+        for delivery in sessions.open_deliveries(tx, self.session):
+            if delivery.state in LIVE_DELIVERIES:
+                return None
+            if delivery.state is DeliveryState.PENDING:
+                sessions.move_delivery(tx, delivery, DeliveryState.RUNNING, fence=self._fence)
+                return sessions.delivery_by_id(tx, delivery.id)
+        return None
+
+    def _check_fence(self, tx: Transaction) -> None:
+        lease = sessions.lease(tx, self.session)
+        if lease is None or lease.fence != self._fence or lease.released:
+            raise Conflict(f"session {self.session} is driven by another process")
+
+    async def _refuse_all(self) -> None:
+        while delivery := await self.core.store.write(self._claim):
+            await self._fail(delivery, self._broken, FailureKind.UNREACHABLE)
+
+    async def _deliver(self, harness: Harness, delivery: Delivery) -> None:
+        self._current = delivery
+        self._interrupted = False
+        try:
+            text = self._full_text(delivery)
+            if text is None:
+                error = "it was sent unstored and its text is gone; send it again"
+                await self._fail(delivery, error, None)
+                return
+            ready = await self._ready(harness, delivery)
+            if not ready:
+                return
+            outgoing = await self._outgoing(delivery, text)
+            written = await self.core.store.write(
+                lambda tx: self._mark_written(tx, delivery, outgoing)
+            )
+            if written is None:
+                return
+            started = self.core.store.clock.now()
+            result = await self._dispatch(harness, written, outgoing)
+            await self._finish(written, outgoing, result, started)
+        finally:
+            self._current = None
+            self._live.partial.pop(delivery.decision, None)
+            self._live.status.pop(delivery.decision, None)
+            self._live.changed()
+
+    def _full_text(self, delivery: Delivery) -> str | None:
+        if not delivery.masked:
+            return delivery.text
+        return self.core.vault.text_of(delivery.message)
+
+    async def _ready(self, harness: Harness, delivery: Delivery) -> bool:
+        try:
+            status = await harness.ensure_session(self.ref)
+        except IsolaError as error:
+            await self._fail(delivery, error.message, FailureKind.UNREACHABLE)
+            return False
+        except Exception as error:
+            await self._fail(delivery, _words(error), FailureKind.ERROR)
+            return False
+        failures = {
+            SessionState.NEEDS_USER: FailureKind.ERROR,
+            SessionState.RATE_LIMITED: FailureKind.RATE_LIMITED,
+            SessionState.AUTH_EXPIRED: FailureKind.AUTH_EXPIRED,
+            SessionState.FAILED: FailureKind.ERROR,
+        }
+        if status.state in failures:
+            await self._fail(delivery, status.detail or status.state, failures[status.state])
+            return False
+        await self._keep(status.session)
+        return True
+
+    async def _keep(self, ref: SessionRef, briefing: str | None = None) -> None:
+        if ref != self.ref or briefing is not None:
+            await self.core.store.write(
+                lambda tx: sessions.update_session(tx, ref, briefing=briefing)
+            )
+            self.ref = ref
+
+    async def _outgoing(self, delivery: Delivery, text: str) -> Outgoing:
+        if delivery.raw:
+            return Outgoing(delivery.id, delivery.message, text, raw=True)
+
+        def work(tx: Transaction) -> QuotedContext:
+            project = projects.find_project(tx, self.core.owner.id, delivery.project)
+            assert project is not None
+            owner = self.core.owner
+            found = recall(
+                tx,
+                project_read_set(owner.id, owner.label, project),
+                delivery.text,
+                self.core.settings.recalled,
+            )
+            briefing = sessions.session(tx, self.session).briefing
+            return QuotedContext(tuple(each.content[:2_000] for each in found), briefing)
+
+        context = await self.core.store.read(work)
+        return Outgoing(delivery.id, delivery.message, text, context)
+
+    def _mark_written(
+        self, tx: Transaction, delivery: Delivery, outgoing: Outgoing
+    ) -> Delivery | None:
+        """Commit that the text is about to be handed over. None: it was taken back meanwhile."""
+        self._check_fence(tx)
+        now = sessions.delivery_by_id(tx, delivery.id)
+        if now.state is not DeliveryState.RUNNING or now.fence != self._fence:
+            return None
+        digest = hashlib.sha256(outgoing.text.encode()).hexdigest()
+        sessions.move_delivery(
+            tx, now, DeliveryState.WRITTEN, generation=self.ref.generation, sent_hash=digest
+        )
+        decisions.start_window(tx, delivery.decision, self.core.settings.isolation_ms)
+        return sessions.delivery_by_id(tx, delivery.id)
+
+    async def _dispatch(
+        self, harness: Harness, delivery: Delivery, outgoing: Outgoing
+    ) -> TurnResult:
+        proofs: list[str] = []
+        receipts: list[asyncio.Task[None]] = []
+
+        def received(proof: str) -> None:
+            if not proofs:
+                proofs.append(proof)
+                receipts.append(asyncio.create_task(self._mark_received(delivery, proof)))
+
+        async def turn() -> TurnResult:
+            if isinstance(harness, Streams):
+                sink = _sink(self._live, delivery.decision, received)
+                return await harness.dispatch_streaming(self.ref, outgoing, sink)
+            return await harness.dispatch(self.ref, outgoing)
+
+        self._turn = asyncio.create_task(turn())
+        try:
+            await self.check_interrupt()
+            return await self._turn
+        except asyncio.CancelledError:
+            if not self._interrupted:
+                await _ended(self._turn)
+                raise
+            return TurnResult(ok=False, error="stopped", failure=FailureKind.CANCELLED)
+        except IsolaError as error:
+            return TurnResult(ok=False, error=error.message, failure=FailureKind.UNREACHABLE)
+        except Exception as error:
+            LOG.exception("the harness of session %s failed", self.session)
+            return TurnResult(ok=False, error=_words(error), failure=FailureKind.ERROR)
+        finally:
+            self._turn = None
+            await asyncio.gather(*receipts, return_exceptions=True)
+
+    async def _mark_received(self, delivery: Delivery, proof: str) -> None:
+        def work(tx: Transaction) -> None:
+            now = sessions.delivery_by_id(tx, delivery.id)
+            if now.state is DeliveryState.WRITTEN and now.fence == self._fence:
+                sessions.move_delivery(tx, now, DeliveryState.RECEIVED, proof=mask(proof[:200]))
+
+        await self.core.store.write(work)
+
+    async def check_interrupt(self) -> None:
+        """End the running turn if somebody asked for it, from whatever process."""
+        delivery, turn = self._current, self._turn
+        if delivery is None or turn is None or self._interrupted:
+            return
+        now = await self.core.store.read(lambda tx: sessions.delivery_by_id(tx, delivery.id))
+        if not now.interrupt or self._turn is not turn:
+            return
+        self._interrupted = True
+        if isinstance(self.harness, Interrupts):
+            with contextlib.suppress(HarnessError):
+                await self.harness.interrupt(self.ref)
+                return
+        turn.cancel()
+
+    async def _finish(
+        self, delivery: Delivery, outgoing: Outgoing, result: TurnResult, started: int
+    ) -> None:
+        reply = mask(result.reply[:REPLY_LIMIT]) if result.ok else ""
+        error = mask(result.error[:ERROR_LIMIT])
+        meta = _meta(result)
+
+        def work(tx: Transaction) -> None:
+            now = sessions.delivery_by_id(tx, delivery.id)
+            if now.state not in LIVE_DELIVERIES or now.fence != self._fence:
+                return
+            if result.backend_id is not None and result.backend_id != self.ref.backend_id:
+                self.ref = replace(self.ref, backend_id=result.backend_id)
+                sessions.update_session(tx, self.ref)
+            state = self._outcome(now, result)
+            generation = now.generation if now.generation is not None else self.ref.generation
+            sessions.insert_turn(
+                tx, now, generation, result.turn_id, reply, outgoing.context, meta, started
+            )
+            kept = state is DeliveryState.ANSWERED and not now.interrupt
+            if not kept:
+                sessions.excise_turn(tx, now.id)
+            elif outgoing.context.briefing:
+                sessions.update_session(tx, self.ref, briefing="")
+            sessions.move_delivery(
+                tx,
+                now,
+                state,
+                error=error or ("" if result.received else "the agent's record does not show it"),
+                failure=result.failure,
+                unwritten=not result.ok and not result.written,
+            )
+            if now.interrupt and not result.ok and not result.written:
+                sessions.drop_rewind(tx, now.id)
+
+        await self.core.store.write(work)
+
+    @staticmethod
+    def _outcome(now: Delivery, result: TurnResult) -> DeliveryState:
+        if result.ok:
+            return DeliveryState.ANSWERED if result.received else DeliveryState.UNKNOWN
+        if now.interrupt or result.failure is FailureKind.CANCELLED:
+            return DeliveryState.CANCELLED
+        return DeliveryState.FAILED
+
+    async def _fail(self, delivery: Delivery, error: str, failure: FailureKind | None) -> None:
+        """Before anything was written."""
+
+        def work(tx: Transaction) -> None:
+            now = sessions.delivery_by_id(tx, delivery.id)
+            if now.state is DeliveryState.RUNNING and now.fence == self._fence:
+                sessions.move_delivery(
+                    tx,
+                    now,
+                    DeliveryState.FAILED,
+                    error=mask(error[:ERROR_LIMIT]),
+                    failure=failure,
+                )
+
+        await self.core.store.write(work)
+
+    # -- unknown deliveries
+
+    async def _confirm_unknown(self, harness: Harness) -> None:
+        """Ask the backend's own record about deliveries whose end nobody saw."""
+        waiting = await self.core.store.read(lambda tx: sessions.open_deliveries(tx, self.session))
+        for delivery in waiting:
+            if delivery.state is not DeliveryState.UNKNOWN or not isinstance(harness, Confirms):
+                continue
+            text = self._full_text(delivery)
+            if text is None or delivery.generation != self.ref.generation:
+                continue
+            outgoing = Outgoing(delivery.id, delivery.message, text, raw=delivery.raw)
+            try:
+                receipt = await harness.confirm(self.ref, outgoing)
+            except Exception:
+                LOG.exception("confirming delivery %s failed", delivery.id)
+                continue
+
+            settle: Callable[[Transaction, Delivery], None]
+            match receipt.state:
+                case ReceiptState.UNKNOWN:
+                    continue
+                case ReceiptState.ABSENT:
+                    settle = _proven_absent(self.core)
+                case ReceiptState.RECEIVED:
+                    settle = _proven_cut(receipt.proof)
+                case ReceiptState.ANSWERED:
+                    settle = _proven_answered(receipt.turn_id, mask(receipt.reply), receipt.proof)
+            await self.core.store.write(partial(_if_unknown, delivery.id, settle))
+
+    # -- rewinds
+
+    async def _rewind_all(self, harness: Harness) -> None:
+        pending = await self.core.store.read(lambda tx: sessions.pending_rewinds(tx, self.session))
+        for rewind in pending:
+            await self._rewind(harness, rewind)
+
+    async def _rewind(self, harness: Harness, rewind: Rewind) -> None:
+        if rewind.generation is not None and rewind.generation != self.ref.generation:
+            note = "its session had been reset since"
+            await self._rewound(rewind, RewindState.DONE, note, self.ref, briefed=False)
+            return
+        text = self.core.vault.text_of(await self._message_of(rewind)) or rewind.text
+        turn = TurnRef(rewind.delivery, rewind.turn_id, text, rewind.context)
+        if isinstance(harness, Rewinds) and rewind.attempts < REWIND_ATTEMPTS:
+            try:
+                done = await harness.rewind(self.ref, turn)
+            except Exception as error:
+                words = f"not forgotten yet: {_words(error)}"
+                LOG.warning("rewind %s failed: %s", rewind.id, words)
+                await self.core.store.write(
+                    lambda tx: sessions.count_rewind_attempt(tx, rewind, mask(words))
+                )
+                await self._rewind(harness, replace(rewind, attempts=rewind.attempts + 1))
+                return
+            note = done.note or "the turn was taken out of the session"
+            if done.kept_changes:
+                note += "; files it changed stay changed: " + ", ".join(done.kept_changes)
+            state = RewindState.REPLACED if done.replaced else RewindState.DONE
+            await self._rewound(rewind, state, note, done.session, briefed=done.replaced)
+            return
+        fresh = await harness.reset_session(self.ref)
+        note = "the session could not forget one turn alone; a fresh session took over"
+        await self._rewound(rewind, RewindState.REPLACED, note, fresh, briefed=True)
+
+    async def _message_of(self, rewind: Rewind) -> str:
+        delivery = await self.core.store.read(
+            lambda tx: sessions.delivery_by_id(tx, rewind.delivery)
+        )
+        return delivery.message
+
+    async def _rewound(
+        self, rewind: Rewind, state: RewindState, note: str, ref: SessionRef, *, briefed: bool
+    ) -> None:
+        old = self.ref
+
+        def work(tx: Transaction) -> None:
+            self._check_fence(tx)
+            if ref != old or briefed:
+                briefing = _briefing(tx, self.session, old.generation) if briefed else None
+                sessions.update_session(tx, ref, briefing=briefing)
+            sessions.move_rewind(tx, rewind, state, mask(note))
+
+        await self.core.store.write(work)
+        self.ref = ref
+
+
+def _try_again(tx: Transaction, core: Core, delivery: Delivery) -> None:
+    """A new attempt for what was proven not to have arrived, unless it was taken back."""
+    (view,) = decisions.decision_views(tx, core.owner.id, [delivery.decision])
+    if view.state is DecisionState.TENTATIVE:
+        new_attempt(tx, core, delivery.decision)
+
+
+def _if_unknown(
+    delivery: str, settle: Callable[[Transaction, Delivery], None], tx: Transaction
+) -> None:
+    now = sessions.delivery_by_id(tx, delivery)
+    if now.state is DeliveryState.UNKNOWN:
+        settle(tx, now)
+
+
+def _proven_absent(core: Core) -> Callable[[Transaction, Delivery], None]:
+    def settle(tx: Transaction, now: Delivery) -> None:
+        error = "it had not arrived; sent again"
+        sessions.move_delivery(tx, now, DeliveryState.FAILED, error=error, unwritten=True)
+        _try_again(tx, core, now)
+
+    return settle
+
+
+def _proven_cut(proof: str) -> Callable[[Transaction, Delivery], None]:
+    def settle(tx: Transaction, now: Delivery) -> None:
+        error = "it arrived, then its turn was cut off"
+        sessions.move_delivery(tx, now, DeliveryState.FAILED, error=error, proof=proof)
+
+    return settle
+
+
+def _proven_answered(
+    turn_id: str, reply: str, proof: str
+) -> Callable[[Transaction, Delivery], None]:
+    def settle(tx: Transaction, now: Delivery) -> None:
+        started = now.written or tx.now
+        sessions.insert_turn(
+            tx, now, now.generation or 0, turn_id, reply, QuotedContext(), "{}", started
+        )
+        sessions.move_delivery(tx, now, DeliveryState.ANSWERED, error="", proof=proof)
+
+    return settle
+
+
+def _briefing(tx: Transaction, session: str, generation: int) -> str:
+    """What a fresh session must know: the last turns of the old one that may stay, shortened."""
+    lines: list[str] = []
+    for turn in sessions.past_turns(tx, session, generation)[-BRIEFING_TURNS:]:
+        lines.append(f"User: {turn.sent[:600]}")
+        lines.append(f"Agent: {turn.reply[:600]}")
+    return "\n".join(lines)[-BRIEFING_CHARACTERS:]
+
+
+def _sink(
+    live: Live, decision: str, received: Callable[[str], None]
+) -> Callable[[TurnEvent], None]:
+    def sink(event: TurnEvent) -> None:
+        if event.kind is TurnEventKind.RECEIVED:
+            received(event.text)
+        else:
+            live.hear(decision, event)
+
+    return sink
+
+
+def _meta(result: TurnResult) -> str:
+    try:
+        text = mask(msgspec.json.encode(dict(result.meta)).decode())
+    except (TypeError, msgspec.MsgspecError):
+        return "{}"
+    return text if len(text) <= META_LIMIT else "{}"
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+async def _ended(task: asyncio.Task[TurnResult]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
