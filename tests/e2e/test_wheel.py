@@ -134,7 +134,7 @@ def test_every_module_of_the_wheel_can_be_imported_there(
         modules = sorted(
             name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             for name in archive.namelist()
-            if name.endswith(".py") and not name.endswith("conformance.py")
+            if name.endswith(".py") and "/conformance" not in name  # those need pytest
         )
     script = "import importlib, sys; [importlib.import_module(each) for each in sys.argv[1:]]"
     answer = subprocess.run(
