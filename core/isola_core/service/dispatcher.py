@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from isola_core.errors import NotFound
@@ -26,7 +26,7 @@ from isola_core.service.driver import Driver
 from isola_core.service.live import Live
 from isola_core.service.settings import Core
 from isola_core.store import sessions
-from isola_core.store.sessions import StoredSession
+from isola_core.store.sessions import Lease, StoredSession
 from isola_core.store.transaction import Transaction
 
 LOG = logging.getLogger("isola.dispatcher")
@@ -34,6 +34,17 @@ LOG = logging.getLogger("isola.dispatcher")
 HEARTBEAT_S: Final = 5.0
 STALE_LEASE_MS: Final = 30_000
 """A lease of a machine we cannot look into counts as abandoned after this long without a beat."""
+
+RECHECK_S: Final = 5.0
+"""How often the outbox is looked at although nothing changed: a driver may have died silently."""
+
+
+def is_driven(tx: Transaction, lease: Lease | None, processes: Processes) -> bool:
+    """Whether the holder of this lease may still be at work: nobody else may take it then."""
+    if lease is None or lease.released:
+        return False
+    alive = processes.alive(lease.holder)
+    return bool(alive) or (alive is None and tx.now - lease.heartbeat < STALE_LEASE_MS)
 
 
 class Dispatcher:
@@ -50,20 +61,22 @@ class Dispatcher:
         self._listening: set[int] = set()
         self._closed = False
 
-    async def run(self) -> None:
-        """Work until cancelled."""
+    async def run(self, only: Container[str] | None = None) -> None:
+        """Work until cancelled, on the sessions of `only` where it is given."""
         beats = asyncio.create_task(self._beat())
         seen = -1
         try:
             while True:
-                seen = await self.core.store.wait_for_change(seen)
-                await self.pump()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(RECHECK_S):
+                        seen = await self.core.store.wait_for_change(seen)
+                await self.pump(only)
         finally:
             beats.cancel()
             await asyncio.gather(beats, return_exceptions=True)
 
-    async def pump(self) -> None:
-        """Start driving every session that has work; pass interrupts on."""
+    async def pump(self, only: Container[str] | None = None) -> None:
+        """Start driving every session (of `only`) that has work; pass interrupts on."""
         for driver in list(self._running.values()):
             await driver.check_interrupt()
         owner, machine = self.core.owner.id, self.core.machine
@@ -71,6 +84,8 @@ class Dispatcher:
             lambda tx: sessions.sessions_with_work(tx, owner, machine)
         )
         for session in waiting:
+            if only is not None and session not in only:
+                continue
             task = self._drivers.get(session)
             if not self._closed and (task is None or task.done()):
                 self._drivers[session] = asyncio.create_task(self._drive(session))
@@ -84,10 +99,27 @@ class Dispatcher:
                 return
             await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
 
+    def driving(self, session: str) -> bool:
+        """Whether this process is working on the session right now."""
+        task = self._drivers.get(session)
+        return task is not None and not task.done()
+
+    async def finish(self) -> None:
+        """Take nothing more out of the outbox and wait for the end of the turns that run."""
+        self._closed = True
+        for driver in self._running.values():
+            driver.finishing = True
+        while running := [task for task in self._drivers.values() if not task.done()]:
+            await self.pump()
+            await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+
     async def _drive(self, session: str) -> None:
         stored = await self.core.store.read(lambda tx: sessions.session(tx, session))
         fence = await self._lease(session)
         if fence is None:
+            return
+        if self._closed:
+            await self._release(session)
             return
         try:
             harness = self._harness(stored.harness)
@@ -143,9 +175,7 @@ class Dispatcher:
             if lease is not None and not lease.released:
                 if ours is not None and lease.fence == ours and lease.holder == me:
                     return ours
-                alive = self._processes.alive(lease.holder)
-                fresh = tx.now - lease.heartbeat < STALE_LEASE_MS
-                if alive or (alive is None and fresh):
+                if is_driven(tx, lease, self._processes):
                     return None
             fence = sessions.take_lease(tx, session, me)
             Driver.recover(tx, self.core, session)

@@ -81,6 +81,8 @@ class Driver:
         self.harness = harness
         self.session = session
         self.ref: SessionRef
+        self.finishing = False
+        """Set from outside: no further delivery is taken."""
         self._fence = fence
         self._live = live
         self._broken = broken
@@ -129,7 +131,7 @@ class Driver:
 
     def _claim(self, tx: Transaction) -> Delivery | None:
         self._check_fence(tx)
-        if sessions.pending_rewinds(tx, self.session):
+        if self.finishing or sessions.pending_rewinds(tx, self.session):
             return None
         for delivery in sessions.open_deliveries(tx, self.session):
             if delivery.state in LIVE_DELIVERIES:
