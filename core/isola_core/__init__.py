@@ -1,3 +1,3 @@
-"""The core of Isola: attribution, isolation, correction, memory. Knows nothing of terminals or agents."""
+"""The core of Isola: attribution, isolation, correction, memory. No terminals, no agents."""
 
 __version__ = "0.1.0"

@@ -33,7 +33,7 @@ class InvalidInput(IsolaError):
 
 
 class SecretRefused(IsolaError):
-    """The text holds a credential; nothing of it was stored. `details["findings"]` has masked samples."""
+    """The text holds a credential; nothing was stored. `details["findings"]` has masked samples."""
 
     code = "secret_content_rejected"
 
@@ -63,7 +63,7 @@ class TextNeeded(Conflict):
 
 
 class ConfigError(IsolaError):
-    """The configuration cannot be used. `details["problems"]` is one line per wrong key or value."""
+    """The configuration cannot be used. `details["problems"]`: a line for each wrong value."""
 
     code = "config"
 

@@ -33,7 +33,7 @@ class DecisionMode(StrEnum):
 class DeliveryState(StrEnum):
     """Where one attempt to hand a message to a session stands.
 
-    WRITTEN is committed *before* the text is submitted, so that a crash can never make us submit twice.
+    WRITTEN is committed *before* the text is submitted: a crash never makes us submit twice.
     """
 
     PENDING = "PENDING"
@@ -75,7 +75,7 @@ class MemoryState(StrEnum):
 
 
 class MemoryKind(StrEnum):
-    """What a memory is. EPISODE is history (a request); the others but the open loops are durable."""
+    """What a memory is. EPISODE is history (a request); all but the open loops are durable else."""
 
     FACT = "fact"
     DECISION = "decision"
@@ -120,7 +120,7 @@ DECISION_TRANSITIONS: Final[dict[DecisionState, frozenset[DecisionState]]] = {
     DecisionState.CORRECTED: frozenset(),
     DecisionState.WITHDRAWN: frozenset(),
 }
-"""WAITING_CONFIRMATION -> COMMITTED is the service mode's: nothing is dispatched, so nothing is tentative."""
+"""WAITING_CONFIRMATION -> COMMITTED is the service mode's, which dispatches nothing."""
 
 _DELIVERY_END: Final = frozenset({DeliveryState.FAILED, DeliveryState.CANCELLED})
 DELIVERY_TRANSITIONS: Final[dict[DeliveryState, frozenset[DeliveryState]]] = {
@@ -180,8 +180,8 @@ def check_transition(table: dict[_State, frozenset[_State]], old: _State, new: _
 class Project:
     """One project as attribution, harnesses and screens see it.
 
-    `id` is stable and unique per owner; `scope` is where its memories live. `path` is the real path of
-    its folder or None. `harness` names a harness of the configuration, None means the default one.
+    `id` is stable and unique per owner; `scope` is where its memories live. `path` is the real path
+    of its folder or None. `harness` names one of the configuration's, None means the default one.
     """
 
     id: str

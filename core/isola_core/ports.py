@@ -219,7 +219,7 @@ class Interrupts(Protocol):
     """Capability: a running turn can be stopped without ending the session."""
 
     async def interrupt(self, session: SessionRef) -> None:
-        """Ask the running turn to end; its `dispatch` returns with CANCELLED. No turn: no effect."""
+        """Ask the running turn to end; its `dispatch` returns CANCELLED. No turn: no effect."""
         ...
 
 
@@ -340,7 +340,7 @@ class History(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuestion:
-    """What a judge may see: the text, the projects, and the conversation's last attributed messages.
+    """What a judge may see: the text, the projects, the conversation's last attributed messages.
 
     `recent` holds (project id, text) pairs, oldest first. Never a memory, never a secret.
     """
