@@ -73,6 +73,9 @@ _RUN: Final = re.compile(r"[A-Za-z0-9]{16,}")
 _EMPTY_BODY: Final = re.compile(r"(?i)[x*._-]*|.*(?:xxxx|your[-_]).*")
 _LINE_END: Final = re.compile(r"""[ \t"'`,;)\\]*(?:[\r\n]|$)""")
 
+_SETTING: Final = re.compile(r"[ \t]{0,8}(?:=[ \t]{0,8}[^\s=]|:)")
+"""What follows the name of the next setting, in an env file or YAML."""
+
 _BEGIN: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END: Final = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_WORD: Final = re.compile(
@@ -133,8 +136,10 @@ def _cut(view: View, start: int, end: int, chosen: _Format) -> int:
         return 0
     at = start
     for piece in view.pieces(start, end):
-        enough = at - start >= chosen.minimum
-        if at > start and not _continues(view, at, piece, enough, chosen):
+        if at > start and chosen.exact:
+            if piece - start > chosen.minimum:
+                break
+        elif at > start and not _continues(view, at, piece, at - start >= chosen.minimum):
             break
         at = piece
     while at > start and view.text[at - 1] == ".":
@@ -143,14 +148,22 @@ def _cut(view: View, start: int, end: int, chosen: _Format) -> int:
     return at if length == chosen.minimum or (length > chosen.minimum and not chosen.exact) else 0
 
 
-def _continues(view: View, start: int, end: int, enough: bool, chosen: _Format) -> bool:
-    """Whether the piece behind a line break is more of the key and not the next sentence."""
-    if enough and chosen.exact:
-        return False
+def _continues(view: View, start: int, end: int, enough: bool) -> bool:
+    """Whether the piece behind a line break is more of the key and not the next sentence.
+
+    `enough`: what came before would be a key already.
+    """
     part = view.text[start : min(end, start + 64)]
-    if looks_random(part) or len(part) >= 16:
+    behind = view.origin(end - 1) + 1
+    if _SETTING.match(view.source, behind):
+        return False
+    if len(part) >= 16 or any(each.isdigit() for each in part):
         return True
-    return not enough and bool(_LINE_END.match(view.source, view.origin(end - 1) + 1))
+    if _LINE_END.match(view.source, behind):
+        return not enough or looks_random(part) or len(part) >= 10
+    if view.source[behind : behind + 1] in ('"', "'"):
+        return True
+    return looks_random(part) and not part.isupper()
 
 
 def _is_key(chosen: _Format, key: str, prefix: int) -> bool:

@@ -93,7 +93,9 @@ _CODE: Final = re.compile(
     """
 )
 _WORDS: Final = re.compile(r"[A-Za-z]+(?:[_-](?:[A-Za-z]+|v?\d{1,2}))*")
-_FIGURE: Final = re.compile(r"v?\d+(?:[.,:/-]\d+)+|\d+(?:[a-z%]{1,7})?|0x[0-9a-fA-F]{1,8}")
+_FIGURE: Final = re.compile(
+    r"v?\d+(?:[.,:/-]\d+)+|\d+|\d{1,7}(?:ms|[smhdkb%]|[kmg]b|px|min|sec|chars?|bytes?)|0x[0-9a-fA-F]{1,8}"
+)
 _PATH: Final = re.compile(
     r"""(?x)
       (?:~|\.{1,2}|[A-Za-z]:)?(?:[/\\][a-z._][\w.@-]*)+[/\\]?
@@ -185,9 +187,7 @@ def _place(text: str, name: re.Match[str]) -> tuple[int, bool] | None:
                 return scheme.end(), True
         return at, strict
     before = text[max(0, name.start() - 40) : name.start()]
-    if re.search(r"(?:^|\s)--?[A-Za-z-]{0,30}$", before) or re.search(
-        r"\blogin \S{1,30} $", before
-    ):
+    if re.search(r"(?:^|\s)--?[\w-]{0,30}$", before) or re.search(r"\blogin \S{1,30} $", before):
         option = _OPTION.match(text, name.end())
         return (option.end(), True) if option else None
     return None
