@@ -117,16 +117,18 @@ def private_open(path: Path, mode: str = "r") -> IO[str]:
 
 
 def open_private_fd(path: Path, flags: int) -> int:
-    """A file descriptor of the file, which is regular, ours and 0600. Raises as `private_open`."""
+    """A file descriptor of the file, which is regular and 0600. Raises as `private_open` does."""
     real = real_path(path)
     # O_NONBLOCK: opening a planted FIFO must not hang. It means nothing for a regular file.
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     truncate, flags = flags & os.O_TRUNC, flags & ~os.O_TRUNC
     try:
         descriptor = os.open(real, flags, PRIVATE_FILE_MODE)
-    except (FileExistsError, FileNotFoundError):
+    except FileExistsError:
         raise
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not flags & os.O_CREAT:
+            raise
         raise _unusable("file", path, error) from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -149,10 +151,7 @@ def write_private(path: Path, content: bytes, *, replace: bool) -> None:
     """
     real = real_path(path)
     temporary = real.with_name(f".{real.name[:100]}.{os.urandom(6).hex()}")
-    try:
-        descriptor = open_private_fd(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    except FileNotFoundError as error:
-        raise _unusable("file", path, error) from error
+    descriptor = open_private_fd(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
