@@ -19,27 +19,31 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _BLANK_LETTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Drawn as nothing although their category says letter, mark or symbol."""
 
-_UNSPACED: Final = (
+UNSPACED: Final = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u109f\u1780-\u17d3"  # Thai, Lao, Myanmar, Khmer
     "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"  # Hangul
     "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
     "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\U0001b000-\U0001b16f\U00020000-\U000323af"
 )
-"""Scripts whose words are not set apart by spaces (and Hangul, whose endings stick to the word)."""
+"""Inside of a character class: scripts whose words are not set apart by spaces, and Hangul, whose
+endings stick to the word."""
 
-_MARKS: Final = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0963\u0981-\u0dff"
+_MARKS: Final = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06ed\u0900-\u0963\u0981-\u0dff"
+)
 """Marks that belong to the letter before them, and the Indic blocks that are full of them."""
 
-_LETTERS: Final = f"(?:(?![{_UNSPACED}_])[\\w{_MARKS}])+"
+_LETTERS: Final = f"(?:(?![{UNSPACED}_])[\\w{_MARKS}])+"
 _TERM: Final = re.compile(
-    f"(?P<run>[{_UNSPACED}]+)"
+    f"(?P<run>[{UNSPACED}]+)"
     f"|(?P<word>{_LETTERS}(?:['\u2019]{_LETTERS})?(?:[-_./:]{_LETTERS})*(?:\\+\\+|\\#)?)"
 )
 _PARTS: Final = re.compile("[-_./:]")
 _POSSESSIVE: Final = re.compile("['\u2019]s$")
 _NAME_GAPS: Final = re.compile(r"[\s\-_]+")
-_UNSPACED_LETTER: Final = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED}]")
 
 _STRIDE: Final = 512
 """Characters normalised at once. CPython sorts a run of combining marks by insertion, in quadratic
@@ -140,7 +144,7 @@ def is_unspaced(letter: str) -> bool:
 
 def _nfkc(text: str) -> str:
     """NFKC in pieces, cut before a space where there is one: bounded time for any text."""
-    if text.isascii() or unicodedata.is_normalized("NFKC", text[:_STRIDE]) and len(text) <= _STRIDE:
+    if text.isascii():
         return text
     pieces: list[str] = []
     start = 0

@@ -1,4 +1,4 @@
-"""What attribution may know about one moment of one conversation, and what it answers at stage 0."""
+"""What attribution may know about one moment of one conversation."""
 
 from __future__ import annotations
 

@@ -1,16 +1,176 @@
-"""The local judge: which project's words are these? Needs no key and sends nothing anywhere."""
+"""The local judge: whose words are these? Needs no key and sends nothing anywhere.
+
+A first, honest one: naive Bayes over the words of each project's attributed messages, with the
+project's name and description counted as if they had been said there, and the conversation's last
+projects as prior. "None of them" takes part in the comparison, so that a message without evidence
+gets no high confidence. It is not calibrated: its answers are proposals.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import Final
+
 from isola_core.attribution.context import RoutingContext
-from isola_core.attribution.words import WordCounts
-from isola_core.model import Candidate
+from isola_core.attribution.lexicon import Lexicon
+from isola_core.attribution.names import NameIndex
+from isola_core.attribution.rules import Reading
+from isola_core.attribution.words import WordCounts, words_of
+from isola_core.model import Candidate, Project
+from isola_core.text import safe_label
 
-__all__ = ["WordCounts", "judge_locally"]
+__all__ = ["LOCAL", "WordCounts", "judge_locally"]
+
+LOCAL: Final = "local"
+
+_MAX_WORDS: Final = 48
+"""Words of a message that are weighed: bounds the time of one preview."""
+
+# Constants chosen on streams of commit subjects, where they gave the least log loss.
+_STAY: Final = 0.72
+_NONE: Final = 0.04
+_SMOOTHING: Final = 8.0
+_PROFILE: Final = 1.5
+_TEMPER: Final = 0.6
+
+_NAMED: Final = 3.0
+_WEAKLY_NAMED: Final = 1.5
+_REFERRED: Final = -1.0
+_NEGATED: Final = -4.0
 
 
-def judge_locally(text: str, context: RoutingContext) -> tuple[Candidate, ...]:
-    """Every listed project with its confidence, best first."""
-    listed = [project for project in context.projects if project.listed]
-    ranked = sorted(listed, key=lambda project: project.id != context.current)
-    return tuple(Candidate(project.id, 1 / (len(listed) + 1), "no evidence") for project in ranked)
+@dataclass(slots=True)
+class _Evidence:
+    """What was found for one project: a log score, and the words behind it for the explanation."""
+
+    project: Project
+    score: float
+    said: list[tuple[float, str]]
+    described: list[str]
+
+
+def judge_locally(
+    text: str, reading: Reading, context: RoutingContext, index: NameIndex, lexicon: Lexicon
+) -> tuple[Candidate, ...]:
+    """Every listed project with its probability, best first. They sum to less than one."""
+    if not index.listed:
+        return ()
+    evidence = _priors(context, index)
+    _weigh_words(text, evidence, context, index, lexicon)
+    for each in evidence:
+        each.score += _weight_of_names(each.project.id, reading)
+    best = max(max(each.score for each in evidence), math.log(_NONE))
+    total = sum(math.exp(each.score - best) for each in evidence) + _NONE * math.exp(-best)
+    evidence.sort(key=lambda each: -each.score)
+    return tuple(
+        Candidate(
+            each.project.id,
+            math.exp(each.score - best) / total,
+            _reason(each, reading, context),
+        )
+        for each in evidence
+    )
+
+
+def _priors(context: RoutingContext, index: NameIndex) -> list[_Evidence]:
+    seen = {project.id: 0.3 for project in index.listed}
+    for project, _ in context.recent:
+        if project in seen and project != context.current:
+            seen[project] += 1.0
+    away = 1.0 - _NONE
+    stays = context.current in seen
+    if stays:
+        seen.pop(context.current or "")
+        away -= _STAY
+    total = sum(seen.values()) or 1.0
+    return [
+        _Evidence(
+            project,
+            math.log(
+                _STAY
+                if stays and project.id == context.current
+                else away * seen[project.id] / total
+            ),
+            [],
+            [],
+        )
+        for project in index.listed
+    ]
+
+
+def _weigh_words(
+    text: str,
+    evidence: list[_Evidence],
+    context: RoutingContext,
+    index: NameIndex,
+    lexicon: Lexicon,
+) -> None:
+    empty = WordCounts()
+    sides = []
+    everything = 0.0
+    for each in evidence:
+        counts = context.counts.get(each.project.id, empty)
+        messages = max(0, counts.messages) + _PROFILE
+        everything += messages
+        sides.append((each, counts.words, index.profiles[each.project.id], messages))
+    words = [word for word in words_of(text) if word not in lexicon.stop][:_MAX_WORDS]
+    for word in words:
+        hits: list[tuple[_Evidence, float, float, bool]] = []
+        seen = 0.0
+        for each, said, profile, messages in sides:
+            count = float(max(0, said.get(word, 0)))
+            described = word in profile
+            if count or described:
+                seen += count + (_PROFILE if described else 0.0)
+                hits.append((each, count, messages, described))
+        if not hits:
+            continue
+        background = (seen + 0.5) / (everything + 1.0)
+        found = {id(hit[0]) for hit in hits}
+        for each, _, _, messages in sides:
+            if id(each) not in found:
+                each.score += _TEMPER * math.log(_SMOOTHING / (messages + _SMOOTHING))
+        for each, count, messages, described in hits:
+            weight = count + (_PROFILE if described else 0.0)
+            rate = (weight + _SMOOTHING * background) / (messages + _SMOOTHING)
+            gain = _TEMPER * math.log(rate / background)
+            each.score += gain
+            if described and gain > 0:
+                each.described.append(word)
+            elif gain > 0.1:
+                each.said.append((gain, word))
+
+
+def _weight_of_names(project: str, reading: Reading) -> float:
+    if project in reading.negated:
+        return _NEGATED
+    if project in reading.targets or project in reading.named:
+        return _NAMED
+    if project in reading.weak:
+        return _WEAKLY_NAMED
+    return _REFERRED if project in reading.referenced else 0.0
+
+
+def _reason(evidence: _Evidence, reading: Reading, context: RoutingContext) -> str:
+    """The evidence in plain words, strongest first."""
+    project = evidence.project
+    parts: list[str] = []
+    if project.id in (*reading.targets, *reading.named, *reading.weak):
+        parts.append("its name is in the message")
+    if project.id in reading.referenced:
+        parts.append("the message refers to it")
+    if project.id in reading.negated:
+        parts.append("the message says that it is not meant")
+    said = [word for _, word in sorted(evidence.said, reverse=True)]
+    if said:
+        parts.append(f"words seen in {safe_label(project.name, 40)}: {_words(said)}")
+    if evidence.described:
+        parts.append(f"its name or description: {_words(evidence.described)}")
+    if project.id == context.current:
+        parts.append("the conversation is there")
+    return "; ".join(parts) or "nothing in the message points to it"
+
+
+def _words(words: list[str]) -> str:
+    return ", ".join(safe_label(word, 24) for word in words[:4])

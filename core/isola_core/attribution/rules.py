@@ -1,129 +1,283 @@
-"""Stage 0: the projects that a text addresses with `@`."""
+"""Stages 1 and 2: who is named, who is only referred to, what says nothing of its project."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from isola_core.attribution.context import Addressed
-from isola_core.model import Project, Target
-from isola_core.text import is_unspaced, name_key
+from isola_core.attribution.context import RoutingContext
+from isola_core.attribution.lexicon import MENTION, Lexicon
+from isola_core.attribution.names import Mention, NameIndex, clip, find_mentions
+from isola_core.model import Attribution, Candidate, Stage, Target
+from isola_core.text import fold, safe_label
 
-_MARK: Final = re.compile(
-    r"^(?P<fence>```|~~~)[^\n]*\n.*?(?:^(?P=fence)|\Z)|`[^`\n]*`"  # code: read over
-    r"|(?P<escape>[\\@])?@(?P<body>[^\s@,，;；:：、。！？!?()（）\[\]{}<>《》\"'“”‘’|\\`~*=&%$^+]{1,200})",
-    re.MULTILINE | re.DOTALL,
-)
-_LANE: Final = re.compile(r"[^\W_][\w-]{0,63}")
-_LATIN_HEAD: Final = re.compile(r"[A-Za-z0-9._/-]+")
-_OPENERS: Final = frozenset('([{（【「《<"“‘,，;；、:：。！？!?|')
-_CLOSERS: Final = frozenset(')]}）】」》>"”’,，;；、:：。！？!?|.…')
-_AFTER_MARK: Final = re.compile(r"(?:[\s,，:：;；、]|[.。](?=\s|\Z))+")
-"""What stands between a mark at the start and the text proper; `.env` keeps its dot."""
+TARGET: Final = 0.99
+NAMED: Final = 0.96
+REFERENCE: Final = 0.96
+CONFIRMATION: Final = 0.98
+CONTINUATION: Final = 0.95
+"""Confidences of the rules: fixed, not calibrated yet, all at or above the default `auto_at`."""
 
+NAMES: Final = "names"
+"""What an explanation calls the judge where names alone decided."""
 
-def names_of(projects: Sequence[Project]) -> dict[str, str]:
-    """Key of each id, name and alias -> project id; a key that two projects share is left out."""
-    owners: dict[str, set[str]] = {}
-    for project in projects:
-        for name in (project.id, project.name, *project.aliases):
-            key = name_key(name)
-            if key:
-                owners.setdefault(key, set()).add(project.id)
-    return {key: next(iter(ids)) for key, ids in owners.items() if len(ids) == 1}
+_COMMON_FROM: Final = 5
+"""Messages of other projects that must hold a name before it counts as their plain word."""
+
+_AND: Final = re.compile(r"\s*(?:,|，|、|/|&|\band\b|\bor\b|和|与|跟|及|或)\s*(?:the\s+)?")
 
 
-def addressed(text: str, names: dict[str, str]) -> Addressed:
-    """The targets named with `@project` or `@project/lane` as whole tokens, and the text without.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the names in a text say. Project ids, in order of appearance, in one group each.
 
-    Marks at the start and the end of the text are taken out; a mark inside stays as the bare name,
-    so that the sentence can still be read and no agent takes it for a file mention of its own.
-    `\\@name` and `@@name` of a registered name are literal and lose the sign of escape. Code
-    (fenced or between backticks) is never read. Anything else with an `@` is text.
+    `targets` are addressed in so many words, `named` stand as proof, `weak` may be ordinary words,
+    `referenced` are only mentioned, `negated` are said not to be meant.
     """
-    if "@" not in text:
-        return Addressed((), text)
-    targets: dict[Target, None] = {}
-    pieces: list[tuple[str, bool]] = []
-    at = 0
-    for match in _MARK.finditer(text):
-        found = _read(text, match, names) if match.group("body") else None
-        if found is None:
+
+    text: str
+    targets: tuple[str, ...]
+    named: tuple[str, ...]
+    weak: tuple[str, ...]
+    referenced: tuple[str, ...]
+    negated: tuple[str, ...]
+    new_project: bool
+
+    @property
+    def mentions_any(self) -> bool:
+        """Whether any project's name stands in the text."""
+        return bool(self.targets or self.named or self.weak or self.referenced or self.negated)
+
+
+def read(text: str, context: RoutingContext, index: NameIndex, lexicon: Lexicon) -> Reading:
+    """Find the names in a message and sort them by what the words around them say."""
+    raw = clip(text.replace(MENTION, " "))
+    folded = fold(raw)
+    mentions = find_mentions(raw, folded, index, _plain_words(context, index))
+    masked, places = _mask(folded, mentions)
+    new_project = lexicon.new_project.match(masked) is not None
+    if not mentions:
+        return Reading(masked, (), (), (), (), (), new_project)
+    groups: dict[str, dict[str, None]] = {
+        group: {} for group in ("targets", "named", "weak", "referenced", "negated")
+    }
+    for mention, group in zip(mentions, _groups(masked, mentions, places, lexicon), strict=True):
+        groups[group].update(dict.fromkeys(mention.projects))
+    seen: set[str] = set()
+    sorted_out: dict[str, tuple[str, ...]] = {}
+    for group in ("targets", "referenced", "negated", "named", "weak"):
+        sorted_out[group] = tuple(each for each in groups[group] if each not in seen)
+        seen.update(groups[group])
+    return Reading(masked, new_project=new_project, **sorted_out)
+
+
+def _plain_words(context: RoutingContext, index: NameIndex) -> dict[str, bool]:
+    """Projects whose name is more a word of other projects' messages than of their own."""
+    found: dict[str, bool] = {}
+    for project in index.listed:
+        word = fold(project.name)
+        own = 0
+        others = 0
+        for each, counts in context.counts.items():
+            count = counts.words.get(word, 0)
+            if each == project.id:
+                own = count
+            else:
+                others += max(0, count)
+        found[project.id] = others >= _COMMON_FROM and others > own
+    return found
+
+
+def _mask(text: str, mentions: tuple[Mention, ...]) -> tuple[str, list[int]]:
+    """The text with each whole mention replaced by `MENTION`, and where each stands (-1: not)."""
+    pieces: list[str] = []
+    places: list[int] = []
+    length = at = 0
+    for mention in mentions:
+        if not mention.whole:
+            places.append(-1)
             continue
-        target, end = found
-        literal = match.group("escape") is not None
-        pieces.append((text[at : match.start()], False))
-        if literal:
-            pieces.append((text[match.start() + 1 : end], False))
+        piece = text[at : mention.start]
+        places.append(length + len(piece))
+        pieces += (piece, MENTION)
+        length += len(piece) + 1
+        at = mention.end
+    pieces.append(text[at:])
+    return "".join(pieces), places
+
+
+def _groups(
+    masked: str, mentions: tuple[Mention, ...], places: list[int], lexicon: Lexicon
+) -> list[str]:
+    negated = lexicon.negated.mentions(masked)
+    referenced = lexicon.reference.mentions(masked) - lexicon.not_reference.mentions(masked)
+    targets = lexicon.target.mentions(masked)
+    groups: list[str] = []
+    before = -1
+    for mention, place in zip(mentions, places, strict=True):
+        joined = before >= 0 and _AND.fullmatch(masked, before + 1, max(place, before + 1))
+        if place < 0:
+            group = "weak"
+        elif place in negated:
+            group = "negated"
+        elif place in referenced or (joined and groups[-1] == "referenced"):
+            group = "referenced"
+        elif place in targets:
+            group = "targets"
         else:
-            targets[target] = None
-            pieces.append((text[match.start() + 1 : end], True))
-        at = end
-    pieces.append((text[at:], False))
-    return Addressed(tuple(targets), _without_marks(pieces))
+            group = "named" if mention.proof else "weak"
+        groups.append(group)
+        before = place
+    return groups
 
 
-def _read(text: str, match: re.Match[str], names: dict[str, str]) -> tuple[Target, int] | None:
-    """The target of one mark and where the mark ends, or None if it is only text."""
-    if not _starts_token(text, match.start()):
+def decide_by_rules(
+    reading: Reading, context: RoutingContext, index: NameIndex, lexicon: Lexicon
+) -> Attribution | None:
+    """What stages 1 and 2 and the names alone say; None where only judgement can tell.
+
+    An attribution without target is a question for a person, its candidates the open ones.
+    """
+    if len(reading.targets) == 1:
+        return _named(reading, reading.targets[0], TARGET, index)
+    if len(reading.targets) > 1:
+        return _several(reading, reading.targets, index)
+    if reading.new_project:
+        return _new_project(reading, index)
+    if reading.referenced:
+        return _referring(reading, context, index)
+    if not reading.mentions_any:
+        return _low_signal(reading.text, context, index, lexicon)
+    if len(reading.named) == 1:
+        return _named(reading, reading.named[0], NAMED, index)
+    return _several(reading, reading.named, index) if reading.named else None
+
+
+def _named(reading: Reading, project: str, confidence: float, index: NameIndex) -> Attribution:
+    others = tuple(each for each in (*reading.referenced, *reading.named) if each != project)
+    reason = f"the message names {_label(project, index)}"
+    if reading.referenced:
+        stage, judge = Stage.REFERENCE, ""
+        reason += f" and only refers to {_labels(reading.referenced, index)}"
+    else:
+        stage, judge = Stage.JUDGEMENT, NAMES
+        if others:
+            reason += f" as its target; {_labels(others, index)} is only mentioned"
+    return Attribution(
+        stage=stage,
+        confidence=confidence,
+        reason=reason,
+        target=Target(project),
+        automatic=True,
+        candidates=(Candidate(project, confidence, reason),),
+        referenced=others,
+        judge=judge,
+    )
+
+
+def _several(reading: Reading, projects: tuple[str, ...], index: NameIndex) -> Attribution:
+    share = 1 / (len(projects) + 1)
+    return Attribution(
+        stage=Stage.JUDGEMENT,
+        confidence=share,
+        reason=f"the message names {_labels(projects, index)}; which one is it for?",
+        candidates=tuple(Candidate(each, share, "named in the message") for each in projects),
+        referenced=reading.referenced,
+        judge=NAMES,
+    )
+
+
+def _new_project(reading: Reading, index: NameIndex) -> Attribution:
+    mentioned = tuple(dict.fromkeys((*reading.referenced, *reading.named)))
+    reason = "the message asks for a new project"
+    if mentioned:
+        reason += f"; {_labels(mentioned, index)} is only mentioned"
+    return Attribution(
+        stage=Stage.JUDGEMENT,
+        confidence=0.0,
+        reason=reason,
+        candidates=tuple(Candidate(each, 0.0, "named in the message") for each in mentioned),
+        referenced=mentioned,
+        judge=NAMES,
+        new_project=True,
+    )
+
+
+def _referring(reading: Reading, context: RoutingContext, index: NameIndex) -> Attribution | None:
+    referred = _labels(reading.referenced, index)
+    if len(reading.named) == 1:
+        return _named(reading, reading.named[0], REFERENCE, index)
+    if reading.named:
+        return _several(reading, reading.named, index)
+    current = context.current if context.current in index.by_id else None
+    if current is None:
+        return Attribution(
+            stage=Stage.REFERENCE,
+            confidence=0.0,
+            reason=f"the message only refers to {referred}, and no project is current",
+            referenced=reading.referenced,
+        )
+    if current in reading.referenced or current in reading.negated:
         return None
-    body = match.group("body").rstrip(".…")
-    begin = match.start("body")
-    for candidate in _token_bodies(text, begin, body):
-        target = _target(candidate, names)
-        if target is not None:
-            return target, begin + len(candidate)
-    return None
+    reason = f"the message refers to {referred}; the conversation is in {_label(current, index)}"
+    return Attribution(
+        stage=Stage.REFERENCE,
+        confidence=REFERENCE,
+        reason=reason,
+        target=Target(current),
+        automatic=True,
+        candidates=(Candidate(current, REFERENCE, reason),),
+        referenced=reading.referenced,
+    )
 
 
-def _starts_token(text: str, at: int) -> bool:
-    if at == 0:
-        return True
-    before = text[at - 1]
-    return before.isspace() or before in _OPENERS or is_unspaced(before)
-
-
-def _token_bodies(text: str, begin: int, body: str) -> list[str]:
-    """What may be the whole token: all of it, or a Latin name that Chinese text follows directly."""
-    bodies: list[str] = []
-    after = text[begin + len(body) : begin + len(body) + 1]
-    if body and (not after or after.isspace() or after in _CLOSERS):
-        bodies.append(body)
-    head = _LATIN_HEAD.match(body)
-    if head is not None and head.end() < len(body) and is_unspaced(body[head.end()]):
-        bodies.append(head.group())
-    return bodies
-
-
-def _target(body: str, names: dict[str, str]) -> Target | None:
-    project = names.get(name_key(body))
-    if project is not None:
-        return Target(project)
-    name, slash, lane = body.rpartition("/")
-    project = names.get(name_key(name)) if slash else None
-    if project is None or (lane and not _LANE.fullmatch(lane)):
+def _low_signal(
+    text: str, context: RoutingContext, index: NameIndex, lexicon: Lexicon
+) -> Attribution | None:
+    if lexicon.is_confirmation(text):
+        confidence, kind = CONFIRMATION, "a short answer"
+    elif lexicon.is_continuation(text):
+        confidence, kind = CONTINUATION, "a continuation"
+    else:
         return None
-    return Target(project, lane)
+    current = context.current if context.current in index.by_id else None
+    asking = tuple(each for each in dict.fromkeys(context.asking) if each in index.by_id)
+    visible = context.visible if context.visible in index.by_id else None
+    rivals: dict[str, str] = {}
+    if asking and current not in asking:
+        rivals.update(dict.fromkeys(asking, "its agent waits for an answer"))
+    if visible is not None and visible != current:
+        rivals.setdefault(visible, "its pane is in view")
+    if current is not None and not rivals:
+        reason = f"{kind}: it belongs to the conversation's last project, {_label(current, index)}"
+        return Attribution(
+            stage=Stage.LOW_SIGNAL,
+            confidence=confidence,
+            reason=reason,
+            target=Target(current),
+            automatic=True,
+            candidates=(Candidate(current, confidence, reason),),
+        )
+    if current is not None:
+        rivals = {current: "the conversation's last project"} | rivals
+    share = 1 / (len(rivals) + 1) if rivals else 0.0
+    where = (
+        f"it may belong to {_labels(tuple(rivals), index)}" if rivals else "no project is current"
+    )
+    return Attribution(
+        stage=Stage.LOW_SIGNAL,
+        confidence=share,
+        reason=f"{kind}, and {where}",
+        candidates=tuple(Candidate(each, share, why) for each, why in rivals.items()),
+    )
 
 
-def _without_marks(pieces: list[tuple[str, bool]]) -> str:
-    """Join the pieces, leaving out marks that nothing but marks stands before, or after."""
-    first = 0
-    while first < len(pieces) and (pieces[first][1] or _is_gap(pieces[first][0])):
-        first += 1
-    if first == len(pieces):
-        return ""
-    last = len(pieces) - 1
-    while pieces[last][1] or not pieces[last][0].strip():
-        last -= 1
-    kept = [text for text, _ in pieces[first : last + 1]]
-    if first > 0 and (gap := _AFTER_MARK.match(kept[0])):
-        kept[0] = kept[0][gap.end() :]
-    if last < len(pieces) - 1:
-        kept[-1] = kept[-1].rstrip()
-    return "".join(kept)
+def _label(project: str, index: NameIndex) -> str:
+    found = index.by_id.get(project)
+    return safe_label(found.name, 40) if found else safe_label(project, 40)
 
 
-def _is_gap(text: str) -> bool:
-    return not text or _AFTER_MARK.fullmatch(text) is not None
+def _labels(projects: tuple[str, ...], index: NameIndex) -> str:
+    labels = [_label(project, index) for project in projects[:4]]
+    return " and ".join((", ".join(labels[:-1]), labels[-1])) if len(labels) > 1 else labels[0]

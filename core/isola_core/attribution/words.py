@@ -1,4 +1,4 @@
-"""Which words a project's attributed messages hold: additive counts that a correction subtracts exactly."""
+"""Additive counts of the words of a project's messages; a correction subtracts exactly."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class WordCounts:
 
     @classmethod
     def unpack(cls, blob: bytes) -> WordCounts:
-        """The counts of `pack`. Raises `StoreError` for anything else: rebuild from the decisions."""
+        """The counts of `pack`. Raises `StoreError` for anything else: they can be rebuilt."""
         try:
             packed = msgspec.msgpack.decode(blob, type=_Packed)
         except msgspec.MsgspecError as error:
