@@ -1,0 +1,1 @@
+"""Tests against the real agent CLIs, on loopback alone (scripts/real-cli-tests)."""
