@@ -22,6 +22,7 @@ from isola_core.ports import Clock, Harness, History
 GROUP: Final = "isola.harnesses"
 
 _BUILT_IN: Final = {
+    "claude": "isola_harnesses.claude:create",
     "command": "isola_harnesses.command:create",
     "llm": "isola_harnesses.llm:create",
     "notebook": "isola_harnesses.notebook:create",
