@@ -14,7 +14,7 @@ from isola_core.text import UNSPACED, fold, is_unspaced, name_key
 
 _HEAD: Final = 1_500
 _TAIL: Final = 500
-"""Characters at both ends of a text in which names are looked for; between them is pasted matter."""
+"""Characters at both ends of a text that are searched for names; between is pasted matter."""
 
 _NEAR: Final = 200
 """In a long text, a name further than this from both ends is no proof that the project is meant."""
