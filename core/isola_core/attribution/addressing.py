@@ -15,7 +15,8 @@ _MARK: Final = re.compile(
     r"|(?P<escape>[\\@])?@(?P<body>[^\s@,，;；:：、。！？!?()（）\[\]{}<>《》\"'“”‘’|\\`~*=&%$^+]{1,200})",
     re.MULTILINE | re.DOTALL,
 )
-_LANE: Final = re.compile(r"[^\W_][\w-]{0,63}")
+_LANE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+"""As lanes are written in the configuration; capitals in a message are the same lane."""
 _LATIN_HEAD: Final = re.compile(r"[A-Za-z0-9._/-]+")
 _OPENERS: Final = frozenset('([{（【「《<"“‘,，;；、:：。！？!?|')
 _CLOSERS: Final = frozenset(')]}）】」》>"”’,，;；、:：。！？!?|.…')
@@ -93,6 +94,7 @@ def _target(body: str, names: Mapping[str, str]) -> Target | None:
         return Target(project)
     name, slash, lane = body.rpartition("/")
     project = names.get(name_key(name)) if slash else None
+    lane = lane.lower()
     if project is None or (lane and not _LANE.fullmatch(lane)):
         return None
     return Target(project, lane)
