@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Final
 
 import msgspec
 
+from isola_core.model import MemoryKind
 from isola_core.text import fold, is_unspaced
 
 MENTION: Final = "\x01"
@@ -26,6 +27,9 @@ LANGUAGES: Final = ("en", "zh")
 _MAX_TOKENS: Final = 24
 _MAX_CHARS: Final = 300
 """A longer message, in words or characters, is never low signal."""
+
+_MAX_REMEMBERED: Final = 2_000
+"""Characters of a text that tell its kind."""
 
 _CLAUSE_START: Final = r"(?:^|(?<=[\n.,;!?:。，；！？：、…)）\"”]))\s*"
 _CLAUSE_END: Final = r"(?=\s*(?:$|[\n.,;!?。，；！？、…)）\"”]))"
@@ -53,13 +57,20 @@ class LanguageFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     plain: list[str]
     ordinary: list[str]
     stop: list[str]
+    question: list[str]
+    memory: dict[MemoryKind, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Templates:
-    """The expressions of one kind, in all languages."""
+    """The templates of one kind in all languages, each with whether its words are spaced."""
 
-    expressions: tuple[re.Pattern[str], ...]
+    templates: tuple[tuple[str, bool], ...]
+
+    @cached_property
+    def expressions(self) -> tuple[re.Pattern[str], ...]:
+        """Compiled when they are first needed: all of them take a tenth of a second."""
+        return tuple(compile_template(each, spaced=spaced) for each, spaced in self.templates)
 
     def mentions(self, text: str) -> frozenset[int]:
         """Places of the mentions that an expression takes in, the last one of each match."""
@@ -132,6 +143,23 @@ class Lexicon:
     cover: Cover
     ordinary: frozenset[str]
     stop: frozenset[str]
+    question: Templates
+    memory: tuple[tuple[MemoryKind, Templates], ...]
+
+    @classmethod
+    def load(cls) -> Lexicon:
+        """The lexicon of all languages, compiled once in a process."""
+        return load_lexicon(LANGUAGES)
+
+    def memory_kind(self, text: str) -> MemoryKind:
+        """The kind of memory a text is by its words; questions and plain requests are EPISODE."""
+        folded = fold(text[:_MAX_REMEMBERED]).strip()
+        if folded.endswith(("?", "？")) or self.question.match(folded):
+            return MemoryKind.EPISODE
+        return next(
+            (kind for kind, templates in self.memory if templates.match(folded)),
+            MemoryKind.EPISODE,
+        )
 
     def is_confirmation(self, text: str) -> bool:
         """Whether a folded text is only thanks, consent, a choice, a nudge, or no words at all."""
@@ -198,12 +226,12 @@ def load_lexicon(languages: tuple[str, ...] = LANGUAGES) -> Lexicon:
 
 
 def build_lexicon(languages: Sequence[LanguageFile]) -> Lexicon:
-    """Compile language files. Raises `ValueError` for a template that cannot be read."""
+    """Put language files together."""
 
     def templates(kind: str) -> Templates:
         return Templates(
             tuple(
-                compile_template(template, spaced=language.spaced)
+                (template, language.spaced)
                 for language in languages
                 for template in getattr(language, kind)
             )
@@ -227,6 +255,18 @@ def build_lexicon(languages: Sequence[LanguageFile]) -> Lexicon:
         cover=cover,
         ordinary=named | stop | cover.words(),
         stop=stop,
+        question=templates("question"),
+        memory=tuple((kind, _of_kind(kind, languages)) for kind in languages[0].memory),
+    )
+
+
+def _of_kind(kind: MemoryKind, languages: Sequence[LanguageFile]) -> Templates:
+    return Templates(
+        tuple(
+            (template, language.spaced)
+            for language in languages
+            for template in language.memory.get(kind, ())
+        )
     )
 
 

@@ -25,6 +25,8 @@ NAMES: Final = "names"
 _COMMON_FROM: Final = 5
 """Messages of other projects that must hold a name before it counts as their plain word."""
 
+_LOW_SIGNAL_CHARS: Final = 300
+
 _AND: Final = re.compile(r"\s*(?:,|，|、|/|&|\band\b|\bor\b|和|与|跟|及|或)\s*(?:the\s+)?")
 
 
@@ -130,6 +132,12 @@ def _groups(
         groups.append(group)
         before = place
     return groups
+
+
+def is_low_signal(text: str, lexicon: Lexicon) -> bool:
+    """Whether a text is only a confirmation, thanks or a continuation: nothing to remember."""
+    folded = fold(text[: _LOW_SIGNAL_CHARS + 1])
+    return lexicon.is_confirmation(folded) or lexicon.is_continuation(folded)
 
 
 def decide_by_rules(
