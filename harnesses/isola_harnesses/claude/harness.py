@@ -68,7 +68,7 @@ class ClaudeHarness:
         session = self._settled(session)
         version = await self._check_version()
         live = self._live.get(session.id)
-        if live is not None and live.backend_id == session.backend_id:
+        if live is not None and _same(live, session):
             return SessionStatus(session, live.state, version)
         return SessionStatus(session, SessionState.ASLEEP, version)
 
@@ -217,7 +217,7 @@ class ClaudeHarness:
             raise HarnessError("Isola is ending; nothing is sent any more.")
         live = self._live.get(session.id)
         if live is not None:
-            if (live.backend_id, live.cwd) == (session.backend_id, session.cwd):
+            if _same(live, session):
                 return live
             if live.state in (SessionState.WORKING, SessionState.NEEDS_USER):
                 raise Conflict("A turn is running in this session's earlier history.")
@@ -228,7 +228,7 @@ class ClaudeHarness:
 
     def _session_for_records(self, session: SessionRef) -> ClaudeSession:
         live = self._live.get(session.id)
-        if live is not None and live.backend_id == session.backend_id:
+        if live is not None and _same(live, session):
             return live
         return ClaudeSession(
             session, self._settings, self._env, self._clock, self._tell, self._limits
@@ -281,6 +281,11 @@ async def program_version(binary: Path, env: Mapping[str, str]) -> str:
     if process.returncode != 0 or not said:
         raise HarnessError(f"{binary} --version failed: {said[:300] or process.returncode}")
     return said.splitlines()[0][:80]
+
+
+def _same(live: ClaudeSession, session: SessionRef) -> bool:
+    """Whether a live session is the one that a reference means: the same history and folder."""
+    return (live.backend_id, live.cwd) == (session.backend_id, session.cwd)
 
 
 def _with_effects(note: str, done: excision.Effects) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,10 @@ MAX_LINE: Final = 64 * 1024 * 1024
 _CHUNK: Final = 256 * 1024
 _STDERR_KEPT: Final = 16 * 1024
 _TERM_WAIT: Final = 2.0
-_STDERR_WAIT: Final = 0.5
+_KILL_WAIT: Final = 10.0
+_STDERR_WAIT: Final = 0.2
+_LOOK: Final = 0.25
+_POLL: Final = 0.01
 
 
 class Child:
@@ -71,12 +75,13 @@ class Child:
         return self._stderr.decode("utf-8", "replace").strip()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The lines of its stdout without their ends, until it closes it."""
-        stdout = self._process.stdout
-        assert stdout is not None
+        """The lines of its stdout without their ends, until it closes it or has ended.
+
+        What it started may hold its stdout open for ever, so its end is looked for too.
+        """
         pieces: list[bytes] = []
         held = 0
-        while chunk := await stdout.read(_CHUNK):
+        while chunk := await self._read():
             *whole, rest = chunk.split(b"\n")
             for piece in whole:
                 line = b"".join([*pieces, piece])
@@ -92,6 +97,18 @@ class Child:
                 pieces.append(rest)
         if pieces and held <= MAX_LINE:
             yield b"".join(pieces)
+
+    async def _read(self) -> bytes:
+        stdout = self._process.stdout
+        assert stdout is not None
+        reading = asyncio.create_task(stdout.read(_CHUNK))
+        try:
+            while not (await asyncio.wait({reading}, timeout=_LOOK))[0]:
+                if self.returncode is not None:
+                    return b""
+            return reading.result()
+        finally:
+            reading.cancel()
 
     async def send(self, message: object) -> None:
         """Write one line. Raises `ConnectionError` when the child takes nothing any more."""
@@ -121,17 +138,17 @@ class Child:
             self._signal_group(signal.SIGTERM)
             if not await self._ended_within(_TERM_WAIT):
                 self._signal_group(signal.SIGKILL)
-                await self._process.wait()
+                await self._ended_within(_KILL_WAIT)
         await asyncio.to_thread(_end_leftovers, self.pid, family)
         await asyncio.wait({self._stderr_task}, timeout=_STDERR_WAIT)
         self._stderr_task.cancel()
 
     async def _ended_within(self, seconds: float) -> bool:
-        try:
-            await asyncio.wait_for(self._process.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
+        # Not `wait()`: in some versions of Python it also waits for whoever holds the pipes.
+        end = time.monotonic() + seconds
+        while self.returncode is None and time.monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL)
+        return self.returncode is not None
 
     def _signal_group(self, number: int) -> None:
         # The leader has not been waited for, so its pid and group cannot be anybody else's.

@@ -148,8 +148,9 @@ class ClaudeSession:
         turn.interrupted = True
         if child is None or not turn.submitted:
             return
-        with contextlib.suppress(ConnectionError):
-            await child.send(stream.interrupt_line(f"isola-{next(self._numbers)}"))
+        with contextlib.suppress(TimeoutError):
+            line = stream.interrupt_line(f"isola-{next(self._numbers)}")
+            await asyncio.wait_for(self._send(child, line), 1.0)
 
     async def answer(self, question: str, choice: str, text: str) -> None:
         """Answer an open question. Raises `NotFound`, `InvalidInput`."""
@@ -248,8 +249,7 @@ class ClaudeSession:
         found = read_request(request_id, request) if isinstance(request, dict) else None
         if found is None or self._turn is None:
             reason = "not supported here" if found is None else "nobody is there to answer"
-            with contextlib.suppress(ConnectionError):
-                await child.send(stream.refusal_line(request_id, reason))
+            await self._send(child, stream.refusal_line(request_id, reason))
             return
         self._requests[request_id] = found
         self._tell()
@@ -259,9 +259,13 @@ class ClaudeSession:
         if response is not None:
             self._requests.pop(request.id, None)
             if self._child is not None:
-                with contextlib.suppress(ConnectionError):
-                    await self._child.send(stream.response_line(request.id, response))
+                await self._send(self._child, stream.response_line(request.id, response))
         self._tell()
+
+    async def _send(self, child: Child, line: Mapping[str, object]) -> None:
+        # Where it takes nothing any more its end is noticed by the reader.
+        with contextlib.suppress(ConnectionError):
+            await child.send(line)
 
     def _prove(self, turn: stream.Turn) -> None:
         """Tell the sink that the message arrived, once the transcript has exactly our text."""
@@ -280,9 +284,13 @@ class ClaudeSession:
         if not child.usable:
             self._ended.set()
         self._watch = transcript.ReceiptWatch(self.home, self.cwd, self.backend_id, turn.uuid)
-        with contextlib.suppress(ConnectionError):
-            await child.send(stream.user_line(turn.text, turn.uuid))
-        timed_out = await self._until_ended(turn)
+        line = stream.user_line(turn.text, turn.uuid)
+        # Beside the waiting: a child that reads nothing must still be noticed and ended.
+        sending = asyncio.create_task(self._send(child, line))
+        try:
+            timed_out = await self._until_ended(turn)
+        finally:
+            sending.cancel()
         meta = stream.diagnostics(turn)
         if self._noise:
             meta["noise"] = list(self._noise)
