@@ -12,7 +12,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -58,9 +58,12 @@ class Paths:
         )
 
     @classmethod
-    def from_environment(cls) -> Paths:
-        """`ISOLA_HOME` where it is set, else the system's own places (XDG on Linux)."""
-        home = os.environ.get(HOME_VARIABLE, "").strip()
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Paths:
+        """`ISOLA_HOME` where it is set, else the system's own places (XDG on Linux).
+
+        `environ` None is this process's. Without `ISOLA_HOME` the places are this process's anyway.
+        """
+        home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "").strip()
         if home:
             return cls.below(Path(home))
         from platformdirs import PlatformDirs  # only here: ISOLA_HOME needs none of it
