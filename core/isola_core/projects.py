@@ -188,7 +188,8 @@ class Projects:
         def differs(tx: Transaction) -> bool:
             return any(self._sync_one(tx, each, write=False) for each in wanted)
 
-        if wanted and await self._store.read(differs):
+        different: bool = await self._store.read(differs)
+        if different:
             await self._store.write(
                 lambda tx: [self._sync_one(tx, each, write=True) for each in wanted]
             )

@@ -36,7 +36,10 @@ STALE_LEASE_MS: Final = 30_000
 """A lease of a machine we cannot look into counts as abandoned after this long without a beat."""
 
 RECHECK_S: Final = 5.0
-"""How often the outbox is looked at although nothing changed: a driver may have died silently."""
+"""How often the outbox is looked at although nothing changed: a driver may have died silently.
+
+A session whose driver failed is left alone for as long.
+"""
 
 
 def is_driven(tx: Transaction, lease: Lease | None, processes: Processes) -> bool:
@@ -56,10 +59,12 @@ class Dispatcher:
         self._harness = harness
         self._processes = processes
         self._fences: dict[str, int] = {}
-        self._drivers: dict[str, asyncio.Task[None]] = {}
+        self._drivers: dict[str, asyncio.Task[bool]] = {}
         self._running: dict[str, Driver] = {}
         self._listening: set[int] = set()
         self._closed = False
+        self._stuck: dict[str, tuple[str, float]] = {}
+        """session -> (mark of its work, time) where a drive did not get anywhere"""
 
     async def run(self, only: Container[str] | None = None) -> None:
         """Work until cancelled, on the sessions of `only` where it is given."""
@@ -75,7 +80,7 @@ class Dispatcher:
             beats.cancel()
             await asyncio.gather(beats, return_exceptions=True)
 
-    async def pump(self, only: Container[str] | None = None) -> None:
+    async def pump(self, only: Container[str] | None = None, without: Container[str] = ()) -> None:
         """Start driving every session (of `only`) that has work; pass interrupts on."""
         for driver in list(self._running.values()):
             await driver.check_interrupt()
@@ -83,21 +88,31 @@ class Dispatcher:
         waiting = await self.core.store.read(
             lambda tx: sessions.sessions_with_work(tx, owner, machine)
         )
-        for session in waiting:
-            if only is not None and session not in only:
+        for session, work in waiting.items():
+            if (only is not None and session not in only) or session in without:
                 continue
-            task = self._drivers.get(session)
-            if not self._closed and (task is None or task.done()):
-                self._drivers[session] = asyncio.create_task(self._drive(session))
+            if self._closed or self.driving(session) or self._is_stuck(session, work):
+                continue
+            self._drivers[session] = asyncio.create_task(self._drive(session, work))
+
+    def _is_stuck(self, session: str, work: str) -> bool:
+        tried, at = self._stuck.get(session, ("", 0.0))
+        return tried == work and asyncio.get_running_loop().time() < at + RECHECK_S
 
     async def settle(self) -> None:
         """Work until no session has anything left that this process may do."""
+        elsewhere: set[str] = set()
         while True:
-            await self.pump()
-            running = [task for task in self._drivers.values() if not task.done()]
+            await self.pump(without=elsewhere)
+            running = {name: task for name, task in self._drivers.items() if not task.done()}
             if not running:
                 return
-            await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(running.values(), timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
+            elsewhere |= {
+                name
+                for name, task in running.items()
+                if task.done() and not task.cancelled() and not task.result()
+            }
 
     def driving(self, session: str) -> bool:
         """Whether this process is working on the session right now."""
@@ -113,29 +128,34 @@ class Dispatcher:
             await self.pump()
             await asyncio.wait(running, timeout=0.2, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _drive(self, session: str) -> None:
+    async def _drive(self, session: str, work: str) -> bool:
+        """Do what waits in a session. False: another process drives it."""
         stored = await self.core.store.read(lambda tx: sessions.session(tx, session))
         fence = await self._lease(session)
         if fence is None:
-            return
+            return False
         if self._closed:
             await self._release(session)
-            return
+            return True
+        harness, broken = None, ""
         try:
             harness = self._harness(stored.harness)
+            self._listen(harness)
         except Exception as error:
-            await Driver(self.core, None, session, fence, self.live, str(error)).drain()
-            return
-        self._listen(harness)
-        driver = Driver(self.core, harness, session, fence, self.live)
+            broken = str(error)
+        driver = Driver(self.core, harness, session, fence, self.live, broken)
         self._running[session] = driver
         try:
             await driver.drain()
         except Exception:
+            driver.progressed = False
             LOG.exception("driving session %s failed", session)
         finally:
+            if not driver.progressed:
+                self._stuck[session] = (work, asyncio.get_running_loop().time())
             self._running.pop(session, None)
             await self._release_if_idle(session, harness)
+        return True
 
     def _listen(self, harness: Harness) -> None:
         if not isinstance(harness, Asks) or id(harness) in self._listening:
@@ -188,7 +208,7 @@ class Dispatcher:
             self._fences[session] = fence
         return fence
 
-    async def _release_if_idle(self, session: str, harness: Harness) -> None:
+    async def _release_if_idle(self, session: str, harness: Harness | None) -> None:
         stored = await self.core.store.read(lambda tx: sessions.session(tx, session))
         if isinstance(harness, Holds) and harness.holds(stored.ref) and not self._closed:
             return

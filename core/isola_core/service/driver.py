@@ -61,6 +61,9 @@ ERROR_LIMIT: Final = 2_000
 META_LIMIT: Final = 20_000
 BRIEFING_TURNS: Final = 12
 BRIEFING_CHARACTERS: Final = 6_000
+AUTOMATIC_ATTEMPTS: Final = 5
+"""After so many attempts a message waits for the person instead of being tried again by itself."""
+
 REWIND_ATTEMPTS: Final = 3
 """After so many failures a fresh session takes over: the wrong text must not stay."""
 
@@ -83,6 +86,8 @@ class Driver:
         self.ref: SessionRef
         self.finishing = False
         """Set from outside: no further delivery is taken."""
+        self.progressed = False
+        """Whether anything was delivered, refused or rewound."""
         self._fence = fence
         self._live = live
         self._broken = broken
@@ -137,6 +142,7 @@ class Driver:
             if delivery.state in LIVE_DELIVERIES:
                 return None
             if delivery.state is DeliveryState.PENDING:
+                self.progressed = True
                 sessions.move_delivery(tx, delivery, DeliveryState.RUNNING, fence=self._fence)
                 return sessions.delivery_by_id(tx, delivery.id)
         return None
@@ -171,6 +177,9 @@ class Driver:
             started = self.core.store.clock.now()
             result = await self._dispatch(harness, written, outgoing)
             await self._finish(written, outgoing, result, started)
+        except Exception as error:
+            await self._give_up(delivery, _words(error))
+            raise
         finally:
             self._current = None
             self._live.partial.pop(delivery.decision, None)
@@ -364,6 +373,19 @@ class Driver:
 
         await self.core.store.write(work)
 
+    async def _give_up(self, delivery: Delivery, error: str) -> None:
+        """Something of ours failed: what was not written has failed, the rest is unknown."""
+
+        def work(tx: Transaction) -> None:
+            now = sessions.delivery_by_id(tx, delivery.id)
+            if now.fence != self._fence or now.state not in LIVE_DELIVERIES:
+                return
+            running = now.state is DeliveryState.RUNNING
+            state = DeliveryState.FAILED if running else DeliveryState.UNKNOWN
+            sessions.move_delivery(tx, now, state, error=mask(error[:ERROR_LIMIT]))
+
+        await self.core.store.write(work)
+
     # -- unknown deliveries
 
     async def _confirm_unknown(self, harness: Harness) -> None:
@@ -448,13 +470,14 @@ class Driver:
             sessions.move_rewind(tx, rewind, state, mask(note))
 
         await self.core.store.write(work)
+        self.progressed = True
         self.ref = ref
 
 
 def _try_again(tx: Transaction, core: Core, delivery: Delivery) -> None:
     """A new attempt for what was proven not to have arrived, unless it was taken back."""
     (view,) = decisions.decision_views(tx, core.owner.id, [delivery.decision])
-    if view.state is DecisionState.TENTATIVE:
+    if view.state is DecisionState.TENTATIVE and delivery.attempt < AUTOMATIC_ATTEMPTS:
         new_attempt(tx, core, delivery.decision)
 
 

@@ -25,7 +25,7 @@ def create_index(tx: Transaction, scope_seq: int) -> None:
     """The empty index of a new scope."""
     tx.run(
         f"CREATE VIRTUAL TABLE {_table(scope_seq)} USING fts5"
-        "(terms, tokenize = 'porter unicode61 remove_diacritics 2', detail = 'column')"
+        "(terms, tokenize = 'porter unicode61 remove_diacritics 2')"
     )
 
 

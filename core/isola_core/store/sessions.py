@@ -278,18 +278,25 @@ def open_deliveries(tx: Transaction, session_id: str) -> list[Delivery]:
     return [_delivery(row) for row in rows]
 
 
-def sessions_with_work(tx: Transaction, owner: str, machine: str) -> list[str]:
-    """Sessions with a waiting or live delivery or a pending rewind."""
+def sessions_with_work(tx: Transaction, owner: str, machine: str) -> dict[str, str]:
+    """Sessions with a waiting or live delivery or a pending rewind, and a mark of which work it is.
+
+    The mark changes when something new is asked for, so that work which could not be done is not
+    tried over and over.
+    """
     rows = tx.all(
-        "SELECT s.id FROM sessions AS s WHERE s.owner = ? AND s.machine = ? AND ("
-        "EXISTS (SELECT 1 FROM deliveries AS l WHERE l.session = s.id "
-        "AND l.state IN ('PENDING', 'RUNNING', 'WRITTEN', 'RECEIVED')) "
-        "OR EXISTS (SELECT 1 FROM rewinds AS r WHERE r.session = s.id AND r.state = 'PENDING')) "
-        "ORDER BY s.created, s.id",
+        "SELECT s.id, (SELECT max(l.seq) FROM deliveries AS l WHERE l.session = s.id "
+        "AND l.state IN ('PENDING', 'RUNNING', 'WRITTEN', 'RECEIVED')) AS delivery, "
+        "(SELECT max(r.seq) FROM rewinds AS r WHERE r.session = s.id AND r.state = 'PENDING') "
+        "AS rewind FROM sessions AS s WHERE s.owner = ? AND s.machine = ? ORDER BY s.created, s.id",
         owner,
         machine,
     )
-    return [row["id"] for row in rows]
+    return {
+        row["id"]: f"{row['delivery']}/{row['rewind']}"
+        for row in rows
+        if row["delivery"] is not None or row["rewind"] is not None
+    }
 
 
 def move_delivery(

@@ -411,7 +411,7 @@ async def test_the_message_is_stored_before_an_external_judge_sees_it(tmp_path) 
         assert world.store.transactions == before + 2
         assert await world.rows("SELECT weak_label FROM decisions") == [{"weak_label": 1}]
         judge.answer = RuntimeError("boom")
-        card = await world.say("make the other thing faster")
+        card = await world.say("speed up the nightly export")
         assert card.state is WAITING
 
 
