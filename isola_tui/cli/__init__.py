@@ -65,6 +65,10 @@ TERMINAL: Final = "isola_tui.app:run"
 """The terminal program: `run(config: Path | None) -> int | None`."""
 
 
+TRACEBACK_VARIABLE: Final = "ISOLA_TRACEBACK"
+"""Set it to see where an unexpected error came from."""
+
+
 class LazyGroup(click.Group):
     """A group that imports a subcommand only to run it or to show its own help."""
 
@@ -102,8 +106,8 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 refused or failed, 2 doctor needs a person, 64 wrong usage, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 done, 1 refused or failed, 2 doctor needs a person, 3 a message waits "
+    "for your choice, 64 wrong usage, 130 interrupted.",
 )
 @click.version_option(__version__, message="isola %(version)s")
 @config_option
@@ -143,6 +147,12 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         _leave_stdout()
+        return EXIT_FAILED
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        message = f"a fault of isola: {type(error).__name__}: {error} ({TRACEBACK_VARIABLE}=1 "
+        print_error("internal", message + "shows where)", {}, invocation.json)
         return EXIT_FAILED
     return result if isinstance(result, int) else 0
 

@@ -1,8 +1,8 @@
 """What every subcommand shares: the options --config and --json, output, and the exit codes.
 
 Exit codes: 0 done; 1 refused or failed (the error's `code` says why; for `isola doctor`: a check
-failed); 2 only from `isola doctor`: a person is needed; 64 the command line itself is wrong;
-130 interrupted.
+failed); 2 only from `isola doctor`: a person is needed; 3 only from what sends messages: stored,
+and waiting for your choice of a project; 64 the command line itself is wrong; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from isola_core.errors import IsolaError
 
 EXIT_FAILED: Final = 1
 EXIT_NEED_HUMAN: Final = 2
+EXIT_NEEDS_CONFIRMATION: Final = 3
 EXIT_USAGE: Final = 64
 EXIT_INTERRUPTED: Final = 130
 
