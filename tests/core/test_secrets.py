@@ -543,8 +543,8 @@ def test_time_grows_with_the_length_and_no_faster(unit: str) -> None:
         find_secrets(text)
         return time.process_time() - begun
 
-    small = min(seconds(20_000) for _ in range(3))
-    large = min(seconds(160_000) for _ in range(2))
+    small = min(seconds(10_000) for _ in range(3))
+    large = min(seconds(80_000) for _ in range(2))
     assert large < 8 * 4 * max(small, 0.002)  # eight times the text; quadratic would be 64 times
 
 
