@@ -1,7 +1,7 @@
 """One child process that speaks lines of JSON, in a process group of its own.
 
 Only processes that this child started are ever ended: its group while the group is provably still
-ours, and the descendants that were seen while it lived (psutil tells a reused pid apart).
+ours, and the descendants that were seen while it lived.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from typing import Final
 
 import psutil
 
+from isola_harnesses import process_group
+
 MAX_LINE: Final = 64 * 1024 * 1024
 """Bytes of one line; a longer one is dropped, and `Child.dropped` counts it."""
 
 _CHUNK: Final = 256 * 1024
 _STDERR_KEPT: Final = 16 * 1024
 _TERM_WAIT: Final = 2.0
+_LEFTOVER_GRACE: Final = 1.0
 _KILL_WAIT: Final = 10.0
 _STDERR_WAIT: Final = 0.2
 _LOOK: Final = 0.25
@@ -39,6 +42,7 @@ class Child:
         self._stderr_task = asyncio.create_task(self._read_stderr())
         self._sending = asyncio.Lock()
         self._ending: asyncio.Task[None] | None = None
+        self._family: frozenset[psutil.Process] = frozenset()
         self.dropped = 0
 
     @classmethod
@@ -98,6 +102,12 @@ class Child:
         if pieces and held <= MAX_LINE:
             yield b"".join(pieces)
 
+    async def look_at_family(self) -> None:
+        """Remember its descendants: the agent's commands leave its group, and outlive its death."""
+        if self.returncode is None:
+            found = await asyncio.to_thread(process_group.descendants, self.pid)
+            self._family = frozenset(found) | {each for each in self._family if each.is_running()}
+
     async def _read(self) -> bytes:
         stdout = self._process.stdout
         assert stdout is not None
@@ -130,7 +140,7 @@ class Child:
         await asyncio.shield(self._ending)
 
     async def _end(self, grace: float) -> None:
-        family = await asyncio.to_thread(_descendants, self.pid, self.returncode is None)
+        await self.look_at_family()
         stdin = self._process.stdin
         assert stdin is not None
         stdin.close()
@@ -139,7 +149,7 @@ class Child:
             if not await self._ended_within(_TERM_WAIT):
                 self._signal_group(signal.SIGKILL)
                 await self._ended_within(_KILL_WAIT)
-        await asyncio.to_thread(_end_leftovers, self.pid, family)
+        await asyncio.to_thread(_end_leftovers, self.pid, self._family)
         await asyncio.wait({self._stderr_task}, timeout=_STDERR_WAIT)
         self._stderr_task.cancel()
 
@@ -164,39 +174,13 @@ class Child:
             del self._stderr[:-_STDERR_KEPT]
 
 
-def _descendants(pid: int, running: bool) -> list[psutil.Process]:
-    if not running:
-        return []
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return []
-
-
 def _end_leftovers(pid: int, family: Iterable[psutil.Process]) -> None:
-    """End what outlived the leader: its group, and descendants that had left the group."""
-    left = [*family, *_group(pid)]
-    for process in left:
-        with contextlib.suppress(psutil.Error):
-            process.terminate()
-    _, alive = psutil.wait_procs(left, timeout=1.0)
-    for process in alive:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    psutil.wait_procs(alive, timeout=1.0)
+    """End what outlived the leader: its group and session, and what had left them.
 
-
-def _group(pid: int) -> list[psutil.Process]:
-    """Members of the dead leader's group.
-
-    A pid is not given out again while a group of that number has members; so where the number is
-    free as a process and used as a group, the group is the one we made.
+    A pid is not given out again while a group or session of that number has members; so where the
+    number is free as a process and used as a group, the group is the one we made.
     """
-    if psutil.pid_exists(pid):
-        return []
-    members = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(OSError, psutil.Error):
-            if os.getpgid(process.pid) == pid and process.is_running():
-                members.append(process)
-    return members
+    left = list(family)
+    if not psutil.pid_exists(pid):
+        left += process_group.members(pid)
+    process_group.end_all(left, _LEFTOVER_GRACE)

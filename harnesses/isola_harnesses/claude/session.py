@@ -58,6 +58,8 @@ class Limits:
     """From the turn's end until its transcript must prove the receipt."""
     silence: float = 60.0
     """Without a line before the person is told, once more every so often."""
+    family: float = 2.0
+    """Between two looks at what it has started (one takes some 5 ms)."""
     holder: float = 30.0
     """For another process that has the session open (an orphan that finishes its turn)."""
 
@@ -288,7 +290,7 @@ class ClaudeSession:
         # Beside the waiting: a child that reads nothing must still be noticed and ended.
         sending = asyncio.create_task(self._send(child, line))
         try:
-            timed_out = await self._until_ended(turn)
+            timed_out = await self._until_ended(turn, child)
         finally:
             sending.cancel()
         meta = stream.diagnostics(turn)
@@ -308,10 +310,10 @@ class ClaudeSession:
         end = results.End(child.returncode, tail, timed_out)
         return results.with_result(turn, meta, end, self.backend_id)
 
-    async def _until_ended(self, turn: stream.Turn) -> bool:
+    async def _until_ended(self, turn: stream.Turn, child: Child) -> bool:
         """Wait for the end of the turn; True when it took longer than it may."""
         limit, used, timed_out = self._settings.timeout_s, 0.0, False
-        silent = stopping = 0.0
+        silent = stopping = unseen = 0.0
         heard = self._heard
         while True:
             try:
@@ -321,6 +323,10 @@ class ClaudeSession:
             else:
                 return timed_out
             self._prove(turn)
+            unseen += _LOOK
+            if unseen >= self._limits.family:
+                unseen = 0.0
+                await child.look_at_family()
             if turn.interrupted:
                 stopping += _LOOK
                 if stopping >= self._limits.interrupt:

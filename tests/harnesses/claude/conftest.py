@@ -22,7 +22,7 @@ from isola_harnesses.claude.session import Limits
 from isola_harnesses.claude.transcript import transcript_path
 
 FAKE = Path(__file__).with_name("fake_claude.py")
-QUICK = Limits(end=0.3, interrupt=0.5, receipt=0.3, silence=0.4, holder=0.5)
+QUICK = Limits(end=0.3, interrupt=0.5, receipt=0.3, silence=0.4, family=0.2, holder=0.5)
 
 
 class HeldClock(SystemClock):

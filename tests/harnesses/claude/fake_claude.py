@@ -152,6 +152,11 @@ def misbehave(turn: str, text: str) -> None:
         case ["escaped"]:
             process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
             reply = str(process.pid)
+        case ["command"]:
+            process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+            (HOME / "command.pid").write_text(str(process.pid))
+            wait_for_interrupt(turn)
+            return
         case ["exit"]:
             sys.stderr.write("it cannot go on\n")
             raise SystemExit(3)

@@ -201,6 +201,18 @@ async def test_children_of_a_killed_one_end_too(desk: Desk) -> None:
     await until(lambda: not alive(pid))
 
 
+async def test_a_command_that_left_the_group_ends_with_a_killed_agent(desk: Desk) -> None:
+    sending = desk.sending("[[command]]")
+    note = desk.home / "command.pid"
+    await until(lambda: note.exists() and note.read_text())
+    pid = int(note.read_text())
+    # Its descendants are looked at every so often while a turn runs.
+    await until(lambda: TurnEventKind.STATUS in [each.kind for each in desk.events])
+    os.kill(desk.starts[0]["pid"], signal.SIGKILL)
+    assert not (await sending).ok
+    assert not alive(pid)
+
+
 async def test_a_strangers_process_is_never_ended(desk: Desk) -> None:
     stranger = await asyncio.create_subprocess_exec("sleep", "1000", start_new_session=True)
     try:
