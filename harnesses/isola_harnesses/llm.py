@@ -33,6 +33,7 @@ from isola_core.ports import (
     TurnResult,
     next_generation,
 )
+from isola_core.secrets import mask
 from isola_core.text import safe_label
 from isola_harnesses import own_history
 from isola_harnesses.llm_prompt import Prompt, TooLong, build_prompt
@@ -299,7 +300,7 @@ class LlmHarness:
         text = f"{self._where}: {failure.reason}. {failure.advice}".strip()
         if key := self._key():
             text = text.replace(key, "[key]")
-        return _failed(failure.kind, text, {"endpoint": self._where, **failure.facts})
+        return _failed(failure.kind, mask(text), {"endpoint": self._where, **failure.facts})
 
     def _meta(self, completion: Completion, prompt: Prompt) -> dict[str, object]:
         return {

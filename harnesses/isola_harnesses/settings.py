@@ -17,7 +17,7 @@ def read_settings(kind: type[_Settings], settings: Mapping[str, object], what: s
     """`settings` as a `kind`; `what` names the harness in the error.
 
     A setting that is None counts as not given. Raises `ConfigError` with one problem per wrong or
-    missing key; a value is never repeated in it, since it may be a secret.
+    missing key; a free value is never repeated in it, since it may be a secret.
     """
     given = {key: value for key, value in settings.items() if value is not None}
     hints = get_type_hints(kind, include_extras=True)

@@ -46,6 +46,8 @@ def model() -> Iterator[FakeModel]:
 class Bench:
     """One llm harness on one session."""
 
+    harness: LlmHarness
+
     def __init__(self, url: str, folder: Path, env: Mapping[str, str], **more: object) -> None:
         settings = {"base_url": f"{url}/v1", "model": "fake-model", **more}
 

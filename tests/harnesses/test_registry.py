@@ -122,7 +122,7 @@ def test_a_checkout_without_metadata_finds_the_built_ins() -> None:
     script = (
         "import importlib.metadata as m; m.entry_points = lambda **_: []\n"
         "from isola_harnesses import registry\n"
-        "assert registry.known_types() == ('command', 'llm', 'notebook'), registry.known_types()\n"
+        "assert {'command', 'llm', 'notebook'} <= set(registry.known_types())\n"
         "import sys; assert 'httpx' not in sys.modules\n"
     )
     path = os.pathsep.join([str(root / "core"), str(root / "harnesses")])
