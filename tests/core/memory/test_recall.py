@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from isola_core.model import ReadSet
 from isola_core.store import memories
+from isola_core.store.transaction import Transaction
 from tests.core.world import World, open_world
 
 LINES = (
@@ -86,7 +87,7 @@ async def test_no_leg_returns_another_projects_memory(world: World) -> None:
     owner, label = world.core.owner.id, world.core.owner.label
     read_set = ReadSet(owner, (f"proj.{label}.billing",))
 
-    def every_leg(tx: memories.Transaction) -> list[str]:
+    def every_leg(tx: Transaction) -> list[str]:
         decisions = [str(row["id"]) for row in tx.all("SELECT id FROM decisions")]
         legs = [
             *memories.search_memories(tx, read_set, ["decided", "invoices", "beta"], 50),

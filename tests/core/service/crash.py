@@ -103,10 +103,10 @@ def _active(view: DecisionView) -> bool:
 
 async def _wrong(world: World) -> list[str]:
     wrong: list[str] = []
-    for event, (_, target) in MESSAGES.items():
+    for event, (_, home) in MESSAGES.items():
         mark = MARKS[event]
         for project in (BILLING, SEARCH, INFRA):
-            expected = int(project == target)
+            expected = int(project == home)
             held = sum(mark in text for text in world.harness.texts(project.project))
             if held != expected:
                 wrong.append(f"{project.project} holds {mark} {held} times")
@@ -123,8 +123,8 @@ async def _wrong(world: World) -> list[str]:
         "(SELECT 1 FROM decisions AS d WHERE d.message = m.id AND d.state = 'COMMITTED')",
         "broken references": "PRAGMA foreign_key_check",
     }
-    for name, sql in checks.items():
-        wrong += [f"{name}: {row}" for row in await world.rows(sql)]
+    for check, sql in checks.items():
+        wrong += [f"{check}: {row}" for row in await world.rows(sql)]
     counted = {
         str(row["project"]): WordCounts.unpack(row["blob"])  # type: ignore[arg-type]
         for row in await world.rows("SELECT project, blob FROM judge_state")
@@ -133,11 +133,11 @@ async def _wrong(world: World) -> list[str]:
         "SELECT d.project, m.text FROM decisions AS d JOIN messages AS m ON m.id = d.message "
         "WHERE d.learned = 1 AND d.state = 'COMMITTED'"
     )
-    for project, counts in counted.items():
+    for name, counts in counted.items():
         rebuilt = WordCounts()
-        rebuilt.add_all(str(row["text"]) for row in learned if row["project"] == project)
+        rebuilt.add_all(str(row["text"]) for row in learned if row["project"] == name)
         if rebuilt != counts:
-            wrong.append(f"the counts of {project} differ from a rebuild: {counts} {rebuilt}")
+            wrong.append(f"the counts of {name} differ from a rebuild: {counts} {rebuilt}")
     return wrong
 
 
@@ -158,7 +158,7 @@ def _step_hook(at: Callable[[], None]) -> None:
         at()
         return result
 
-    SqliteStore._write = committed  # type: ignore[method-assign]
+    SqliteStore._write = committed  # type: ignore[assignment,method-assign]
 
 
 def _forked(work: Callable[[], object]) -> tuple[int, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from isola_core.model import DecisionState, DeliveryState, RewindState
 from isola_core.service.settings import Settings
 from isola_core.store import sessions
+from isola_core.store.transaction import Transaction
 from tests.core.world import (
     INFRA,
     SEARCH,
@@ -144,7 +145,7 @@ async def _left_behind(
         decision = await dead.say("@billing MARKER")
         (row,) = await dead.rows("SELECT id, session FROM deliveries")
 
-        def work(tx: sessions.Transaction) -> None:
+        def work(tx: Transaction) -> None:
             session = str(row["session"])
             fence = sessions.take_lease(tx, session, dead.processes.me())
             delivery = sessions.delivery_by_id(tx, str(row["id"]))
