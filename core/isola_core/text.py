@@ -42,7 +42,11 @@ _TERM: Final = re.compile(
 )
 _PARTS: Final = re.compile("[-_./:]")
 _POSSESSIVE: Final = re.compile("['\u2019]s$")
-_NAME_GAPS: Final = re.compile(r"[\s\-_]+")
+_NAME_GAPS: Final = re.compile(
+    "[\\s\\-_\x00-\x1f\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0001\U000e0020-\U000e007f]+"
+)
+"""White space, `-`, `_`, control and format characters: no part of a name."""
 _UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED}]")
 
 _STRIDE: Final = 512
@@ -102,9 +106,11 @@ def name_key(name: str) -> str:
     NFKC and case folded, white space, `-`, `_` and invisible characters removed. Idempotent. The
     key of a name of nothing but those is empty and equals no name.
     """
-    key = fold(name)
-    key = "".join(letter for letter in key if unicodedata.category(letter) not in ("Cf", "Cc"))
-    return _NAME_GAPS.sub("", fold(key))
+    key, before = name, None
+    while key != before:  # taking a space out may let two characters compose
+        before = key
+        key = _NAME_GAPS.sub("", fold(key))
+    return key
 
 
 def safe_label(text: str, limit: int) -> str:
@@ -134,7 +140,9 @@ def fold(text: str) -> str:
     """Case and compatibility forms folded: the form in which text is compared. Idempotent."""
     if text.isascii():
         return text.casefold()
-    return _nfkc(_nfkc(_nfkc(text).casefold()).casefold())
+    folded = _nfkc(_nfkc(text).casefold())
+    again = folded.casefold()
+    return folded if again == folded else _nfkc(again)
 
 
 def is_unspaced(letter: str) -> bool:
