@@ -135,7 +135,7 @@ async def test_a_cancelled_caller_never_cuts_a_transaction(world: World) -> None
 
 
 async def test_a_read_cannot_write(world: World) -> None:
-    with pytest.raises(StoreError, match="readonly|read-only|cannot be written"):
+    with pytest.raises(StoreError, match=r"readonly|read-only|cannot be written"):
         await world.store.read(lambda tx: tx.run("DELETE FROM messages"))
 
 
