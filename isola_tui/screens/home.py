@@ -1,0 +1,517 @@
+"""The home screen: one entry, the feed of everything, projects and decisions beside it.
+
+The screen lays out and routes keys. What is shown lives in `Board`, how it looks in
+`presentation`, what an act does in `acts`, and what changes from outside arrives by the watcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import TextArea
+
+from isola_core.errors import IsolaError
+from isola_core.model import DecisionState, DecisionView, Project, Target
+from isola_tui.board import Board, Item, OpenQuestion
+from isola_tui.lines import one_line
+from isola_tui.presentation import Presentation
+from isola_tui.screens.acts import Acts, Done
+from isola_tui.screens.choose import ChooseProject, Option
+from isola_tui.screens.composing import Composer
+from isola_tui.screens.menu import MessageMenu
+from isola_tui.screens.project_form import ProjectForm
+from isola_tui.screens.watcher import Watcher
+from isola_tui.screens.why import WhyScreen
+from isola_tui.widgets.entry import Entry
+from isola_tui.widgets.feed import Feed, FeedItem
+from isola_tui.widgets.keyline import KeyLine
+from isola_tui.widgets.notice import Notice, Tone
+from isola_tui.widgets.panels import DecisionsPanel, ProjectsLine, ProjectsPanel
+from isola_tui.widgets.questions import QuestionCard, Questions
+
+if TYPE_CHECKING:
+    from isola_tui.runtime import Runtime
+
+LOG = logging.getLogger("isola.screen")
+
+
+class HomeScreen(Screen[None]):
+    """Home. `runtime` does the work; `present` makes the current `Presentation`."""
+
+    CSS_PATH = "home.tcss"
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
+        (0, "-narrow"),
+        (120, "-wide"),
+    ]
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+t", "answer", "Answer", id="answer"),
+        Binding("ctrl+r", "act('correct')", "Correct", id="correct"),
+        Binding("ctrl+o", "menu", "Message", id="menu"),
+        Binding("ctrl+n", "new_project", "New project", id="new_project"),
+        Binding("ctrl+g", "unstored", "Send unstored", id="unstored"),
+        Binding("ctrl+f", "act('fold')", "Open or fold", id="fold"),
+        Binding("f2", "act('why')", "Why", id="why"),
+        Binding("f3,ctrl+up", "select(-1)", "Message before", id="previous"),
+        Binding("f4,ctrl+down", "select(1)", "Message after", id="next"),
+        Binding("f5", "act('commit')", "Commit", id="commit"),
+        Binding("f6", "act('hold')", "Hold", id="hold"),
+        Binding("f7", "act('undo')", "Undo", id="undo"),
+        Binding("f8", "act('withdraw')", "Take back", id="withdraw"),
+        Binding("f9", "act('stop')", "Stop", id="stop"),
+        Binding("ctrl+l", "act('resend')", "Send again", id="resend"),
+        Binding("f12", "act('settle')", "It did arrive", id="settle"),
+        Binding("pageup", "scroll_feed(-1)", "Scroll up", id="scroll_up"),
+        Binding("pagedown", "scroll_feed(1)", "Scroll down", id="scroll_down"),
+        Binding("escape", "back", "Back", id="back"),
+    ]
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        conversation: str,
+        present: Callable[[Board], Presentation],
+    ) -> None:
+        super().__init__()
+        self.runtime = runtime
+        self.conversation = conversation
+        self.board = Board()
+        self.presentation = present(self.board)
+        self.acts = Acts(runtime, lambda: self.presentation)
+        self.composer = Composer(self, runtime, conversation, self.board)
+        self.composer.presentation = self.presentation
+        self._present = present
+        self._watcher = Watcher(runtime, conversation, self.board, self._changed)
+        self._selected: str | None = None
+        self._opened: set[str] = set()
+        self._countdown: Timer | None = None
+        self._live_due = False
+        self._ready = False
+
+    # -- layout and life
+
+    def compose(self) -> ComposeResult:
+        """Panes, then what needs attention, then the entry."""
+        clock = self.runtime.clock.now
+        with Horizontal(id="panes"):
+            yield ProjectsPanel()
+            yield Feed(clock)
+            yield DecisionsPanel()
+        yield Questions(clock)
+        yield ProjectsLine()
+        yield Notice()
+        yield Entry()
+        yield KeyLine()
+
+    async def on_mount(self) -> None:
+        """Load what is stored, bring the draft back, then follow every change."""
+        await self._watcher.load()
+        self._ready = True
+        self._changed(True)
+        await self.composer.restore()
+        self.entry.focus()
+        self.runtime.dispatcher.live.listeners.append(self._heard)
+        self.run_worker(self.guarded(self._watcher.follow), group="watch", exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        """Stop listening."""
+        if self._heard in (listeners := self.runtime.dispatcher.live.listeners):
+            listeners.remove(self._heard)
+
+    @property
+    def entry(self) -> Entry:
+        """The entry."""
+        return self.query_one(Entry)
+
+    @property
+    def notice(self) -> Notice:
+        """The notice above it."""
+        return self.query_one(Notice)
+
+    @property
+    def feed(self) -> Feed:
+        """The feed."""
+        return self.query_one(Feed)
+
+    # -- what arrives from outside
+
+    def _changed(self, projects: bool) -> None:
+        """The board has changed; `projects`: names, order or number of projects too."""
+        if not self._ready:
+            return
+        if projects:
+            self.presentation = self.composer.presentation = self._present(self.board)
+            self.composer.preview()
+        self.entry.sent = self.board.sent(self.conversation)
+        self.draw()
+
+    def _heard(self) -> None:
+        """Something happened inside a turn; many such events become one drawing."""
+        if not self._live_due and self.is_attached:
+            self._live_due = True
+            self.set_timer(0.08, self._draw_live)
+
+    def _draw_live(self) -> None:
+        self._live_due = False
+        live = self.runtime.dispatcher.live
+        self.board.questions = tuple(
+            OpenQuestion(session, live.sessions[session].project, question)
+            for session, asked in live.questions.items()
+            if session in live.sessions
+            for question in asked
+        )
+        self.draw()
+
+    # -- drawing
+
+    def draw(self) -> None:
+        """Bring every widget up to date; each draws only what has changed."""
+        if not self._ready or not self.is_attached:
+            return
+        draw, board, now = self.presentation, self.board, self.runtime.clock.now()
+        views = list(board.decisions.values())
+        items = [self._item(view, now) for view in views]
+        activities = board.activities()
+        counting = any(self._counts(view, now) for view in views)
+        self.feed.show(items, draw, self._welcome())
+        self.query_one(ProjectsPanel).show(draw, board.listed(), activities)
+        self.query_one(ProjectsLine).show(draw, activities)
+        self.query_one(DecisionsPanel).show(draw, views, now)
+        self.query_one(Questions).show(board.questions, draw)
+        self._draw_keys()
+        if counting and self._countdown is None:
+            self._countdown = self.set_interval(1, self.draw)
+        elif not counting and self._countdown is not None:
+            self._countdown.stop()
+            self._countdown = None
+
+    def _item(self, view: DecisionView, now: int) -> Item:
+        live = self.runtime.dispatcher.live
+        after = self.board.successor(view.id) if view.state is DecisionState.CORRECTED else None
+        before = self.board.decisions.get(view.previous) if view.previous else None
+        waiting = view.state is DecisionState.WAITING_CONFIRMATION
+        card = self.feed.item(view.id) if waiting else None
+        return Item(
+            view,
+            now=now if self._counts(view, now) else 0,
+            partial=live.partial.get(view.id, ""),
+            doing=live.status.get(view.id, ""),
+            before=before.project if before else None,
+            after=after.project if after else None,
+            opened=view.id in self._opened,
+            selected=view.id == self._selected,
+            answering=card is not None and card.has_focus,
+            choices=self.presentation.choices(view) if waiting else (),
+        )
+
+    def _counts(self, view: DecisionView, now: int) -> bool:
+        return (
+            view.state is DecisionState.TENTATIVE
+            and view.deadline is not None
+            and view.deadline + 1_000 > now
+        )
+
+    def _welcome(self) -> Content:
+        texts, keys = self.presentation.texts, self.presentation.keys
+        head = Content.styled(texts("feed.welcome"), "bold $text-primary")
+        listed = self.board.listed()
+        if not listed:
+            said = [
+                texts("feed.no_projects", new=keys.get("new_project", "")),
+                texts("feed.no_projects_note"),
+            ]
+        else:
+            said = [
+                texts.count("feed.registered", len(listed)),
+                texts(
+                    "feed.ready",
+                    target=keys.get("target_next", ""),
+                    correct=keys.get("correct", ""),
+                ),
+            ]
+        return Content("\n\n").join([head, *(Content(each) for each in said)])
+
+    def _draw_keys(self) -> None:
+        texts, keys = self.presentation.texts, self.presentation.keys
+        names = ["correct", "menu", "target_next", "help", "quit", "palette", "new_project"]
+        if self.board.cards() or self.board.questions:
+            names.insert(0, "answer")
+        if isinstance(self.focused, FeedItem | QuestionCard):
+            names = ["back", "answer", "quit"]
+        pairs = [(keys[each], texts(f"short.{each}")) for each in names if each in keys]
+        self.query_one(KeyLine).show(pairs)
+
+    # -- typing and sending
+
+    @on(TextArea.Changed, "#entry")
+    def _typed(self) -> None:
+        self.composer.typed()
+
+    @on(Entry.TargetStepped)
+    def _step_target(self, event: Entry.TargetStepped) -> None:
+        self.composer.step(event.step)
+
+    @on(Entry.Submitted)
+    async def _submitted(self, event: Entry.Submitted) -> None:
+        if await self.composer.submit(event.text):
+            self._select(None)
+            self.feed.follow()
+
+    def action_unstored(self) -> None:
+        """Send a refused text unstored."""
+        self.composer.send_unstored()
+
+    # -- selecting, and acts on the selected message
+
+    def action_select(self, step: int) -> None:
+        """Select the message before or after; past the newest one nothing is selected."""
+        ids = list(self.board.decisions)
+        if not ids:
+            return
+        place = ids.index(self._selected) if self._selected in ids else len(ids)
+        place = max(0, place + step)
+        self._select(ids[place] if place < len(ids) else None)
+
+    def _select(self, decision: str | None) -> None:
+        if decision == self._selected:
+            return
+        self._selected = decision
+        self.draw()
+        if decision is not None:
+            self.feed.reveal(decision)
+        else:
+            self.feed.follow()
+
+    def _meant(self) -> DecisionView | None:
+        if self._selected is not None:
+            return self.board.decisions.get(self._selected)
+        return self.board.newest(self.conversation)
+
+    def action_menu(self) -> None:
+        """Show what can be done with the message."""
+        if (view := self._meant()) is None:
+            self._hint("nothing_selected")
+            return
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self._act(name, view)
+
+        self.app.push_screen(MessageMenu(view, self.presentation), chosen)
+
+    def action_act(self, name: str) -> None:
+        """Do something with the selected message, or with the newest one."""
+        if (view := self._meant()) is None:
+            self._hint("nothing_selected")
+            return
+        self._act(name, view)
+
+    def _act(self, name: str, view: DecisionView) -> None:
+        acts = self.acts
+        match name:
+            case "fold":
+                self._opened ^= {view.id}
+                self.draw()
+            case "why":
+                self.app.push_screen(WhyScreen(view, self.board, self.presentation, self.runtime))
+            case "correct" if view.state is DecisionState.WAITING_CONFIRMATION:
+                self._focus_card(view.id)
+            case "correct":
+                self._correct(view)
+            case "hold" | "release":
+                self.do(acts.hold(view))
+            case _:
+                act: Callable[[str], Coroutine[Any, Any, Done]] = getattr(acts, name)
+                self.do(act(view.id))
+
+    def _correct(self, view: DecisionView) -> None:
+        options = self._options(view)
+        if not options:
+            key = self.presentation.keys.get("new_project", "")
+            self._hint("only_project", key=key)
+            return
+
+        def chosen(project: str | None) -> None:
+            if project is not None:
+                self.do(self.acts.correct(view.id, Target(project)))
+
+        self.app.push_screen(
+            ChooseProject("choose.correct", view, options, self.presentation), chosen
+        )
+
+    def _options(self, view: DecisionView) -> list[Option]:
+        """The projects that a message may be moved to: its candidates first, best first."""
+        ranked = {each.project: each for each in view.attribution.candidates}
+        listed = {each.id: each for each in self.board.listed()}
+        order = [*(each for each in ranked if each in listed), *listed]
+        return [
+            Option(
+                project,
+                ranked[project].confidence if project in ranked else None,
+                ranked[project].reason if project in ranked else listed[project].description,
+            )
+            for project in dict.fromkeys(order)
+            if project != view.project
+        ]
+
+    def do(self, act: Awaitable[Done]) -> None:
+        """Run an act beside the typing, and tell what it came to."""
+
+        async def run() -> None:
+            try:
+                done = await act
+            except IsolaError as error:
+                self.notice.say(error.message, Tone.REFUSED)
+            except Exception as error:
+                LOG.exception("an act failed")
+                log = str(self.runtime.paths.state_dir / "isola.log")
+                said = self.presentation.texts(
+                    "notice.unexpected", error=type(error).__name__, log=log
+                )
+                self.notice.say(said, Tone.REFUSED)
+            else:
+                self.notice.say(done.said)
+                if done.text is not None:
+                    self.entry.put_back(done.text)
+
+        self.run_worker(run(), group="acts", exit_on_error=False)
+
+    def _hint(self, key: str, /, **values: object) -> None:
+        self.notice.say(self.presentation.texts(f"notice.{key}", **values), Tone.HINT)
+
+    # -- cards and questions
+
+    def action_answer(self) -> None:
+        """Go to the next thing that needs the person: the selected card, else the oldest one."""
+        waiting: list[FeedItem | QuestionCard] = list(self.query_one(Questions).cards())
+        cards = [self.feed.item(each.id) for each in self.board.cards()]
+        waiting += [each for each in cards if each is not None]
+        if not waiting:
+            self._hint("nothing_needs_you")
+            return
+        places = {id(each): place for place, each in enumerate(waiting)}
+        selected = self.feed.item(self._selected) if self._selected else None
+        if id(self.focused) in places:
+            card = waiting[(places[id(self.focused)] + 1) % len(waiting)]
+        elif selected is not None and id(selected) in places:
+            card = selected
+        else:
+            card = waiting[0]
+        if card.deaf:
+            self._hint("just_appeared", key=self.presentation.keys.get("answer", ""))
+            return
+        card.focus()
+        card.scroll_visible(animate=False)
+        self.call_after_refresh(self.draw)
+
+    def _focus_card(self, decision: str) -> None:
+        self._select(decision)
+        self.action_answer()
+
+    @on(FeedItem.Answered)
+    def _card_answered(self, event: FeedItem.Answered) -> None:
+        choice, view = event.choice, self.board.decisions[event.decision]
+        match choice.letter:
+            case "n":
+                self.do(self.acts.withdraw(view.id))
+            case "p":
+                self.action_new_project(view.id)
+            case "o":
+                self._choose_for(view)
+            case _ if choice.project is not None:
+                self.do(self.acts.confirm(view.id, Target(choice.project)))
+        self._left()
+
+    def _choose_for(self, view: DecisionView) -> None:
+        def chosen(project: str | None) -> None:
+            if project is not None:
+                self.do(self.acts.confirm(view.id, Target(project)))
+
+        self.app.push_screen(
+            ChooseProject("choose.answer", view, self._options(view), self.presentation), chosen
+        )
+
+    @on(QuestionCard.Answered)
+    def _question_answered(self, event: QuestionCard.Answered) -> None:
+        async def answer() -> Done:
+            asked = event.asked
+            await self.runtime.dispatcher.answer(asked.session, asked.question.id, event.choice)
+            return Done(self.presentation.texts("notice.answered"))
+
+        self.do(answer())
+        self._left()
+
+    @on(FeedItem.Left)
+    @on(QuestionCard.Left)
+    def _left(self) -> None:
+        self.entry.focus()
+        self.call_after_refresh(self.draw)
+
+    # -- projects
+
+    def action_new_project(self, decision: str | None = None) -> None:
+        """Register a project; `decision` is the card that it answers at once."""
+
+        def registered(project: Project | None) -> None:
+            if project is None:
+                return
+            name = one_line(project.name, 60)
+            self.notice.say(self.presentation.texts("notice.registered", project=name))
+            if decision is not None:
+                self.do(self.acts.confirm(decision, Target(project.id)))
+
+        self.app.push_screen(ProjectForm(self.runtime.projects, self.presentation), registered)
+
+    # -- the rest
+
+    def command(self, name: str) -> Callable[[], object]:
+        """What the palette calls for an act that has a binding here."""
+        match name:
+            case "target_next" | "target_previous":
+                step = 1 if name == "target_next" else -1
+                return lambda: self.entry.action_target(step)
+            case "previous" | "next":
+                return lambda: self.action_select(-1 if name == "previous" else 1)
+            case "scroll_up" | "scroll_down":
+                return lambda: self.action_scroll_feed(-1 if name == "scroll_up" else 1)
+            case "answer" | "menu" | "new_project" | "unstored":
+                return getattr(self, f"action_{name}")  # type: ignore[no-any-return]
+            case _:
+                return lambda: self.action_act(name)
+
+    def action_scroll_feed(self, pages: int) -> None:
+        """Scroll the feed while the entry keeps the keyboard."""
+        if pages < 0:
+            self.feed.scroll_page_up(animate=False)
+        else:
+            self.feed.scroll_page_down(animate=False)
+
+    def action_back(self) -> None:
+        """One step back: the selection, the hand-picked target, the notice."""
+        if self._selected is not None:
+            self._select(None)
+        elif not self.composer.release():
+            self.notice.clear()
+
+    async def guarded(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run what must run as long as the program does; a failure is told, then tried again."""
+        while True:
+            try:
+                await work()
+            except Exception as error:
+                LOG.exception("a part of the program failed")
+                reason = error.message if isinstance(error, IsolaError) else type(error).__name__
+                if self.is_attached:
+                    said = self.presentation.texts("notice.stopped_part", error=reason)
+                    self.notice.say(said, Tone.REFUSED)
+            await asyncio.sleep(1)

@@ -1,0 +1,183 @@
+"""The entry: one line that grows, where every message begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from isola_core.text import is_blank, normalise_message
+
+PASTE_CHARACTERS: Final = 4_000
+"""A longer paste stands as one short mark: a text area wraps every line again at every key."""
+
+
+class Entry(TextArea, inherit_bindings=False):
+    """A text area where Enter sends.
+
+    Long pastes are folded into marks such as `⟦paste 1: 20,000 lines⟧`; `message` has the whole.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send", id="send"),
+        Binding("ctrl+j,alt+enter,shift+enter", "newline", "New line", id="newline"),
+        Binding("tab", "target(1)", "Target", id="target_next"),
+        Binding("shift+tab", "target(-1)", "Target before", id="target_previous"),
+        Binding("up", "up", "Up", id="entry_up"),
+        Binding("down", "down", "Down", id="entry_down"),
+        Binding("left", "cursor_left", "Left", id="entry_left"),
+        Binding("right", "cursor_right", "Right", id="entry_right"),
+        Binding("ctrl+left,alt+b", "cursor_word_left", "Word left", id="entry_word_left"),
+        Binding("ctrl+right,alt+f", "cursor_word_right", "Word right", id="entry_word_right"),
+        Binding("home,ctrl+a", "cursor_line_start", "Line start", id="entry_home"),
+        Binding("end,ctrl+e", "cursor_line_end", "Line end", id="entry_end"),
+        Binding("shift+left", "cursor_left(True)", "Select left", id="entry_select_left"),
+        Binding("shift+right", "cursor_right(True)", "Select right", id="entry_select_right"),
+        Binding("shift+up", "cursor_up(True)", "Select up", id="entry_select_up"),
+        Binding("shift+down", "cursor_down(True)", "Select down", id="entry_select_down"),
+        Binding("shift+home", "cursor_line_start(True)", "Select to start", id="entry_select_home"),
+        Binding("shift+end", "cursor_line_end(True)", "Select to end", id="entry_select_end"),
+        Binding("backspace,ctrl+h", "delete_left", "Delete left", id="entry_delete_left"),
+        Binding("delete,ctrl+d", "delete_right", "Delete right", id="entry_delete_right"),
+        Binding(
+            "ctrl+w,ctrl+backspace,alt+backspace",
+            "delete_word_left",
+            "Delete word",
+            id="entry_delete_word_left",
+        ),
+        Binding(
+            "alt+delete,alt+d",
+            "delete_word_right",
+            "Delete next word",
+            id="entry_delete_word_right",
+        ),
+        Binding("ctrl+u", "delete_to_start_of_line", "Delete to start", id="entry_delete_to_start"),
+        Binding(
+            "ctrl+k",
+            "delete_to_end_of_line_or_delete_line",
+            "Delete to end",
+            id="entry_delete_to_end",
+        ),
+        Binding("ctrl+x", "cut", "Cut", id="entry_cut"),
+        Binding("ctrl+v", "paste", "Paste", id="entry_paste"),
+        Binding("ctrl+z", "undo", "Undo typing", id="entry_undo"),
+        Binding("ctrl+y", "redo", "Redo typing", id="entry_redo"),
+    ]
+
+    @dataclass
+    class Submitted(Message):
+        """Enter was pressed on a text that is not blank."""
+
+        text: str
+
+    @dataclass
+    class TargetStepped(Message):
+        """Another target is wanted."""
+
+        step: int
+
+    def __init__(self) -> None:
+        super().__init__(soft_wrap=True, show_line_numbers=False, id="entry", compact=True)
+        self.cursor_blink = False
+        self.highlight_cursor_line = False
+        self.sent: list[str] = []
+        self._place: int | None = None
+        """Where in the history we stand; None: in what is being typed."""
+        self._typed = ""
+        self._pastes: dict[str, str] = {}
+
+    # -- what it holds
+
+    @property
+    def message(self) -> str:
+        """The whole text, long pastes unfolded."""
+        text = self.text
+        for mark, pasted in self._pastes.items():
+            text = text.replace(mark, pasted)
+        return text
+
+    def load_message(self, text: str) -> None:
+        """Put a text into the entry, the cursor at its end; long ones are folded."""
+        self._pastes.clear()
+        self._place = None
+        self.text = self._folded(text)
+        self.move_cursor(self.document.end)
+
+    def put_back(self, text: str) -> None:
+        """Return a text to its author, in front of what they have typed since."""
+        rest = self.message
+        self.load_message(text if is_blank(rest) else f"{text}\n{rest}")
+
+    def _folded(self, text: str) -> str:
+        if len(text) <= PASTE_CHARACTERS:
+            return text
+        lines = text.count("\n") + 1
+        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        mark = f"⟦paste {len(self._pastes) + 1}: {size}⟧"
+        self._pastes[mark] = text
+        return mark
+
+    # -- keys
+
+    def action_send(self) -> None:
+        """Hand the text over; blank texts stay."""
+        text = self.message
+        if not is_blank(text):
+            self.post_message(self.Submitted(text))
+
+    def action_newline(self) -> None:
+        """Break the line."""
+        self._replace_via_keyboard("\n", *self.selection)
+
+    def action_target(self, step: int) -> None:
+        """Ask for the next or previous target."""
+        self.post_message(self.TargetStepped(step))
+
+    def action_up(self) -> None:
+        """A row up; from the first row, the message sent before."""
+        if self._row() == 0:
+            self._recall(-1)
+        else:
+            self.action_cursor_up()
+
+    def action_down(self) -> None:
+        """A row down; from the last row, back towards what was being typed."""
+        if self._row() == self.wrapped_document.height - 1:
+            self._recall(1)
+        else:
+            self.action_cursor_down()
+
+    def _row(self) -> int:
+        return self.wrapped_document.location_to_offset(self.cursor_location).y
+
+    def _recall(self, step: int) -> None:
+        """Walk through the sent messages; what was being typed waits at the end."""
+        if not self.sent or (self._place is None and step > 0):
+            return
+        if self._place is None:
+            self._typed = self.message
+            place = len(self.sent)
+        else:
+            place = self._place
+        place += step
+        if place < 0:
+            return
+        text = self.sent[place] if place < len(self.sent) else self._typed
+        self.load_message(text)
+        self._place = place if place < len(self.sent) else None
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Take pasted text without its control characters; a long one becomes a mark."""
+        event.stop()
+        event.prevent_default()
+        text = self._folded(normalise_message(event.text))
+        if result := self._replace_via_keyboard(text, *self.selection):
+            self.move_cursor(result.end_location)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.prevent_default()  # a text area would break the line; here it is a binding
