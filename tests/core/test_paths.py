@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from isola_core.paths import (
 )
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs to give files to somebody else")
-not_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+NOBODY = 65534
+"""Root may write everywhere, so a test of refused rights runs as somebody else."""
 
 
 def mode(path: Path) -> int:
@@ -229,12 +231,26 @@ def test_a_fifo_or_a_folder_is_no_file_and_no_hang(tmp_path: Path) -> None:
             private_open(path)
 
 
-@not_root
-def test_a_read_only_folder_says_what_to_do(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
+@pytest.fixture
+def read_only_folder() -> Iterator[Path]:
+    """A folder of our own that nothing can be written into, seen by a person without root's rights."""
+    folder = Path(tempfile.mkdtemp())
+    before = os.geteuid()
+    if before == 0:
+        os.chown(folder, NOBODY, -1)
+    folder.chmod(0o500)
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        os.seteuid(before)
+        folder.rmdir()
+
+
+def test_a_read_only_folder_says_what_to_do(read_only_folder: Path) -> None:
     with pytest.raises(StoreError) as refusal:
-        ensure_private_dir(tmp_path / "data")
-    tmp_path.chmod(0o700)
+        ensure_private_dir(read_only_folder / "data")
     assert "Permission denied" in refusal.value.message
     assert "ISOLA_HOME" in refusal.value.message
 
