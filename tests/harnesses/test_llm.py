@@ -135,8 +135,8 @@ async def test_a_text_is_sent_to_the_byte(model: FakeModel, tmp_path: Path, text
     [
         (Behaviour.REFUSE, FailureKind.UNREACHABLE, "closed the connection"),
         (Behaviour.CUT, FailureKind.UNREACHABLE, "in the middle of its answer"),
-        (Behaviour.STALL, FailureKind.TIMED_OUT, "silent for 0.2 s"),
-        (Behaviour.STALL_MIDWAY, FailureKind.TIMED_OUT, "silent for 0.2 s"),
+        (Behaviour.STALL, FailureKind.TIMED_OUT, "silent for 0.6 s"),
+        (Behaviour.STALL_MIDWAY, FailureKind.TIMED_OUT, "silent for 0.6 s"),
         (Behaviour.MALFORMED, FailureKind.ERROR, "not a chat completion"),
         (Behaviour.EMPTY, FailureKind.ERROR, "answer is empty"),
         (Behaviour.HTML, FailureKind.ERROR, "/v1"),
@@ -152,7 +152,7 @@ async def test_a_text_is_sent_to_the_byte(model: FakeModel, tmp_path: Path, text
 async def test_a_failure_is_clear_and_leaves_no_trace(
     model: FakeModel, tmp_path: Path, behaviour: Behaviour | Fail, kind: FailureKind, words: str
 ) -> None:
-    one = bench(model.url, tmp_path, idle_timeout_s=0.2)
+    one = bench(model.url, tmp_path, idle_timeout_s=0.6)
     await one.say("before")
     model.next(behaviour)
     failed = await one.say("a message long enough that half of its answer is a real fragment of it")
