@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from isola_core.clock import SystemClock
 from isola_core.ports import FailureKind, QuotedContext, SessionState, TurnEventKind
 from isola_harnesses.claude import transcript
+from isola_harnesses.claude.environment import ClaudeSettings
+from isola_harnesses.claude.harness import ClaudeHarness
 from tests.real_cli.claude_world import ClaudeWorld, until
 
 
@@ -254,3 +257,17 @@ async def test_an_unexpected_text_in_the_transcript_is_not_taken_for_ours(
     receipt = await world.harness.confirm(world.session("billing"), message)
     assert receipt.state == "unknown"
     assert result.turn_id == transcript.turn_id(message.delivery)
+
+
+async def test_the_agents_own_notes_can_be_switched_off(
+    claude_env: dict[str, str], world: ClaudeWorld
+) -> None:
+    await world.send("billing", "with notes")
+    assert "/memory/" in world.last_request()
+    world.create = lambda: ClaudeHarness(
+        ClaudeSettings(auto_memory=False), claude_env, SystemClock()
+    )
+    await world.harness.close()
+    world.start()
+    await world.send("search", "without notes")
+    assert "/memory/" not in world.last_request()

@@ -42,6 +42,8 @@ class ClaudeSettings(msgspec.Struct, frozen=True, kw_only=True):
     disallowed_tools: tuple[str, ...] = ("ListAgents", "SendMessage")
     """By default the tools by which one project's session could find and write to another's."""
     append_system_prompt: str | None = None
+    auto_memory: bool = True
+    """The notes that Claude Code itself keeps, one set for each git repository."""
     env_from: dict[_Name, _Name] = msgspec.field(default_factory=dict)
     timeout_s: _Seconds | None = None
     sleep_after_s: _Seconds = 1800.0
@@ -69,6 +71,8 @@ def child_environment(settings: ClaudeSettings, env: Mapping[str, str]) -> dict[
     """The whole environment of a child. Raises `HarnessError` where `env_from` names nothing."""
     child = {name: value for name, value in env.items() if not _NOT_INHERITED.match(name)}
     child.update(_ALWAYS)
+    if not settings.auto_memory:
+        child["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
     for name, source in settings.env_from.items():
         if source not in env:
             raise HarnessError(
