@@ -31,13 +31,15 @@ _MAX_CHARS: Final = 300
 _MAX_REMEMBERED: Final = 2_000
 """Characters of a text that tell its kind."""
 
+_SENTENCE_START: Final = r"(?:^|(?<=[\n.!?。！？…]))\s*"
 _CLAUSE_START: Final = r"(?:^|(?<=[\n.,;!?:。，；！？：、…)）\"”]))\s*"
 _CLAUSE_END: Final = r"(?=\s*(?:$|[\n.,;!?。，；！？、…)）\"”]))"
 _PART: Final = re.compile(
-    r"(?P<space>\s+)|(?P<mention>\{A\})|(?P<gap>\.\.\.)|(?P<start>\^)|(?P<end>\$)"
+    r"(?P<space>\s+)|(?P<mention>\{A\})|(?P<gap>\.\.\.)|(?P<start>\^\^?)|(?P<end>\$)"
     r"|\((?P<one>[^()]*)\)|\[(?P<maybe>[^\[\]]*)\]|(?P<words>[^\s()\[\]^${]+)"
 )
 _TOKEN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_SPACES: Final = re.compile(r"\s+")
 _PHRASE_TOKEN: Final = re.compile(r"[^\W_]+(?:'[^\W_]+)*|#")
 
 
@@ -153,7 +155,7 @@ class Lexicon:
 
     def memory_kind(self, text: str) -> MemoryKind:
         """The kind of memory a text is by its words; questions and plain requests are EPISODE."""
-        folded = fold(text[:_MAX_REMEMBERED]).strip()
+        folded = squeeze(fold(text[:_MAX_REMEMBERED])).strip()
         if folded.endswith(("?", "？")) or self.question.match(folded):
             return MemoryKind.EPISODE
         return next(
@@ -178,6 +180,11 @@ class Lexicon:
         return 0 < len(tokens) <= _MAX_TOKENS and self.cover.kinds(
             tokens, allowed=_CONFIRM | _FILLER | _MARKER | _PLAIN, wanted=_MARKER
         )
+
+
+def squeeze(text: str) -> str:
+    """Runs of white space as one space or one line end: templates match those in linear time."""
+    return _SPACES.sub(lambda run: "\n" if "\n" in run.group() else " ", text)
 
 
 def _fits(tokens: Sequence[str], at: int, phrase: tuple[str, ...]) -> bool:
@@ -291,7 +298,7 @@ def compile_template(template: str, *, spaced: bool) -> re.Pattern[str]:
                 glue = "" if opening else space
                 continue
             case "start":
-                source += _CLAUSE_START
+                source += _SENTENCE_START if text == "^^" else _CLAUSE_START
                 glue = ""
                 continue
             case "gap":
@@ -315,7 +322,7 @@ def compile_template(template: str, *, spaced: bool) -> re.Pattern[str]:
         opening = False
     if at != len(template):
         raise ValueError(f"cannot read the template {template!r} at {template[at:]!r}")
-    if spaced and not source.startswith(_CLAUSE_START):
+    if spaced and not template.startswith("^"):
         source = r"(?<!\w)" + source
     return re.compile(source)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from isola_core.attribution.context import RoutingContext
-from isola_core.attribution.lexicon import MENTION, Lexicon
+from isola_core.attribution.lexicon import MENTION, Lexicon, squeeze
 from isola_core.attribution.names import Mention, NameIndex, clip, find_mentions
+from isola_core.attribution.words import singular
 from isola_core.model import Attribution, Candidate, Stage, Target
 from isola_core.text import fold, safe_label
 
@@ -55,7 +56,7 @@ class Reading:
 def read(text: str, context: RoutingContext, index: NameIndex, lexicon: Lexicon) -> Reading:
     """Find the names in a message and sort them by what the words around them say."""
     raw = clip(text.replace(MENTION, " "))
-    folded = fold(raw)
+    folded = squeeze(fold(raw))
     mentions = find_mentions(raw, folded, index, _plain_words(context, index))
     masked, places = _mask(folded, mentions)
     new_project = lexicon.new_project.match(masked) is not None
@@ -78,7 +79,7 @@ def _plain_words(context: RoutingContext, index: NameIndex) -> dict[str, bool]:
     """Projects whose name is more a word of other projects' messages than of their own."""
     found: dict[str, bool] = {}
     for project in index.listed:
-        word = fold(project.name)
+        word = singular(fold(project.name))
         own = 0
         others = 0
         for each, counts in context.counts.items():

@@ -20,8 +20,15 @@ _FORMAT: Final = 1
 
 
 def words_of(text: str, limit: int = MAX_WORDS) -> tuple[str, ...]:
-    """The first `limit` different words of a message, in order of appearance."""
-    return tuple(dict.fromkeys(terms(text[:MAX_CHARS])))[:limit]
+    """The first `limit` different words of a message, English plurals as singulars, in order."""
+    return tuple(dict.fromkeys(map(singular, terms(text[:MAX_CHARS]))))[:limit]
+
+
+def singular(word: str) -> str:
+    """An English plural as its singular, roughly: `invoices` and `invoice` are one word."""
+    if len(word) < 4 or word[-1] != "s" or word[-2] in "sui" or not word.isascii():
+        return word
+    return word[:-3] + "y" if len(word) > 4 and word.endswith("ies") else word[:-1]
 
 
 class _Packed(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
