@@ -102,6 +102,7 @@ class ScriptedHarness:
         self.interrupted: list[str] = []
         self.rewinds_fail = 0
         self.receipt_known = True
+        self.proves_receipt = True
         self._stop: asyncio.Event = asyncio.Event()
 
     async def ensure_session(self, session: SessionRef) -> SessionStatus:
@@ -146,7 +147,12 @@ class ScriptedHarness:
                 return TurnResult(False, error="stopped", failure=FailureKind.CANCELLED)
         if self.fail is not None:
             return TurnResult(False, error=self.fail, failure=FailureKind.ERROR)
-        return TurnResult(True, f"re: {message.text}", turn_id=f"turn-{message.delivery}")
+        return TurnResult(
+            True,
+            f"re: {message.text}",
+            turn_id=f"turn-{message.delivery}",
+            received=self.proves_receipt,
+        )
 
     async def interrupt(self, session: SessionRef) -> None:
         self.interrupted.append(session.key)

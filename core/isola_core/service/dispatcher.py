@@ -24,6 +24,7 @@ from isola_core.ports import (
 )
 from isola_core.service.driver import Driver
 from isola_core.service.live import Live
+from isola_core.service.proof import recover
 from isola_core.service.settings import Core
 from isola_core.store import sessions
 from isola_core.store.sessions import Lease, StoredSession
@@ -198,7 +199,7 @@ class Dispatcher:
                 if is_driven(tx, lease, self._processes):
                     return None
             fence = sessions.take_lease(tx, session, me)
-            Driver.recover(tx, self.core, session)
+            recover(tx, self.core, session)
             return fence
 
         fence = await self.core.store.write(work)

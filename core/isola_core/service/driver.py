@@ -23,7 +23,6 @@ from isola_core.memory.recall import recall
 from isola_core.memory.scopes import project_read_set
 from isola_core.model import (
     LIVE_DELIVERIES,
-    DecisionState,
     DeliveryState,
     RewindState,
 )
@@ -34,7 +33,6 @@ from isola_core.ports import (
     Interrupts,
     Outgoing,
     QuotedContext,
-    ReceiptState,
     Rewinds,
     SessionRef,
     SessionState,
@@ -46,7 +44,7 @@ from isola_core.ports import (
 )
 from isola_core.secrets import mask
 from isola_core.service.live import Live
-from isola_core.service.outbox import new_attempt
+from isola_core.service.proof import settle_by_receipt
 from isola_core.service.settings import Core
 from isola_core.store import decisions, projects, sessions
 from isola_core.store.sessions import Delivery, Rewind
@@ -61,9 +59,6 @@ ERROR_LIMIT: Final = 2_000
 META_LIMIT: Final = 20_000
 BRIEFING_TURNS: Final = 12
 BRIEFING_CHARACTERS: Final = 6_000
-AUTOMATIC_ATTEMPTS: Final = 5
-"""After so many attempts a message waits for the person instead of being tried again by itself."""
-
 REWIND_ATTEMPTS: Final = 3
 """After so many failures a fresh session takes over: the wrong text must not stay."""
 
@@ -94,27 +89,6 @@ class Driver:
         self._current: Delivery | None = None
         self._turn: asyncio.Task[TurnResult] | None = None
         self._interrupted = False
-
-    # -- after a crash
-
-    @staticmethod
-    def recover(tx: Transaction, core: Core, session: str) -> None:
-        """Settle what a dead driver left: RUNNING was never written, WRITTEN may have arrived."""
-        for delivery in sessions.open_deliveries(tx, session):
-            match delivery.state:
-                case DeliveryState.RUNNING:
-                    error = "the program ended before it was sent"
-                    sessions.move_delivery(tx, delivery, DeliveryState.FAILED, error=error)
-                    _try_again(tx, core, delivery)
-                case DeliveryState.WRITTEN | DeliveryState.RECEIVED:
-                    if delivery.interrupt:
-                        error = "stopped"
-                        sessions.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=error)
-                    else:
-                        error = "the program ended while it was on its way"
-                        sessions.move_delivery(tx, delivery, DeliveryState.UNKNOWN, error=error)
-                case _:
-                    pass
 
     # -- the work
 
@@ -404,17 +378,10 @@ class Driver:
                 LOG.exception("confirming delivery %s failed", delivery.id)
                 continue
 
-            settle: Callable[[Transaction, Delivery], None]
-            match receipt.state:
-                case ReceiptState.UNKNOWN:
-                    continue
-                case ReceiptState.ABSENT:
-                    settle = _proven_absent(self.core)
-                case ReceiptState.RECEIVED:
-                    settle = _proven_cut(receipt.proof)
-                case ReceiptState.ANSWERED:
-                    settle = _proven_answered(receipt.turn_id, mask(receipt.reply), receipt.proof)
-            await self.core.store.write(partial(_if_unknown, delivery.id, settle))
+            settle = partial(
+                settle_by_receipt, core=self.core, delivery=delivery.id, receipt=receipt
+            )
+            await self.core.store.write(settle)
 
     # -- rewinds
 
@@ -472,51 +439,6 @@ class Driver:
         await self.core.store.write(work)
         self.progressed = True
         self.ref = ref
-
-
-def _try_again(tx: Transaction, core: Core, delivery: Delivery) -> None:
-    """A new attempt for what was proven not to have arrived, unless it was taken back."""
-    (view,) = decisions.decision_views(tx, core.owner.id, [delivery.decision])
-    if view.state is DecisionState.TENTATIVE and delivery.attempt < AUTOMATIC_ATTEMPTS:
-        new_attempt(tx, core, delivery.decision)
-
-
-def _if_unknown(
-    delivery: str, settle: Callable[[Transaction, Delivery], None], tx: Transaction
-) -> None:
-    now = sessions.delivery_by_id(tx, delivery)
-    if now.state is DeliveryState.UNKNOWN:
-        settle(tx, now)
-
-
-def _proven_absent(core: Core) -> Callable[[Transaction, Delivery], None]:
-    def settle(tx: Transaction, now: Delivery) -> None:
-        error = "it had not arrived; sent again"
-        sessions.move_delivery(tx, now, DeliveryState.FAILED, error=error, unwritten=True)
-        _try_again(tx, core, now)
-
-    return settle
-
-
-def _proven_cut(proof: str) -> Callable[[Transaction, Delivery], None]:
-    def settle(tx: Transaction, now: Delivery) -> None:
-        error = "it arrived, then its turn was cut off"
-        sessions.move_delivery(tx, now, DeliveryState.FAILED, error=error, proof=proof)
-
-    return settle
-
-
-def _proven_answered(
-    turn_id: str, reply: str, proof: str
-) -> Callable[[Transaction, Delivery], None]:
-    def settle(tx: Transaction, now: Delivery) -> None:
-        started = now.written or tx.now
-        sessions.insert_turn(
-            tx, now, now.generation or 0, turn_id, reply, QuotedContext(), "{}", started
-        )
-        sessions.move_delivery(tx, now, DeliveryState.ANSWERED, error="", proof=proof)
-
-    return settle
 
 
 def _briefing(tx: Transaction, session: str, generation: int) -> str:

@@ -9,8 +9,8 @@ from isola_core.errors import Conflict, NotFound
 from isola_core.model import DeliveryState, Target
 from isola_core.ports import Harness, Processes, SessionRef
 from isola_core.service.dispatcher import is_driven
-from isola_core.service.driver import Driver
 from isola_core.service.outbox import active_project
+from isola_core.service.proof import recover
 from isola_core.service.settings import Core
 from isola_core.store import memories, sessions
 from isola_core.store.sessions import StoredSession
@@ -72,7 +72,7 @@ class SessionAdmin:
                 pid=lease.holder.pid,
             )
         fence = sessions.take_lease(tx, stored.ref.id, self._processes.me())
-        Driver.recover(tx, core, stored.ref.id)
+        recover(tx, core, stored.ref.id)
         return stored, fence
 
     def _keep(self, tx: Transaction, fresh: SessionRef, harness: str, fence: int) -> Reset:

@@ -381,10 +381,11 @@ def insert_turn(
     meta: str,
     started: int,
 ) -> None:
-    """Keep a turn that ended well."""
+    """Keep a turn that ended; proof that comes later replaces what was kept of it."""
     tx.run(
         "INSERT INTO turns (delivery, session, generation, turn_id, reply, context, meta, started, "
-        "ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (delivery) DO UPDATE SET "
+        "turn_id = excluded.turn_id, reply = excluded.reply, excised = 0, ended = excluded.ended",
         delivery.id,
         delivery.session,
         generation,
@@ -400,6 +401,11 @@ def insert_turn(
 def excise_turn(tx: Transaction, delivery: str) -> None:
     """Keep a turn out of the session's history."""
     tx.run("UPDATE turns SET excised = 1 WHERE delivery = ?", delivery)
+
+
+def restore_turn(tx: Transaction, delivery: str) -> None:
+    """Take a turn into the session's history after all."""
+    tx.run("UPDATE turns SET excised = 0 WHERE delivery = ?", delivery)
 
 
 def drop_rewind(tx: Transaction, delivery: str) -> None:

@@ -72,6 +72,16 @@ async def test_what_was_shown_is_what_happens(world: World) -> None:
     assert (decision.state, decision.project) == (DecisionState.TENTATIVE, "search")
 
 
+async def test_a_text_that_now_addresses_another_project_than_was_shown_becomes_a_card(
+    world: World,
+) -> None:
+    shown = Attribution(Stage.JUDGEMENT, 0.6, "words", SEARCH, judge="local")
+    card = await world.say("@billing make the thing faster", shown=shown)
+    assert card.state is WAITING
+    assert "search was shown" in card.attribution.reason
+    assert card.attribution.candidates[0].project == "billing"
+
+
 async def test_a_project_that_went_away_after_it_was_shown_becomes_a_card(world: World) -> None:
     shown = Attribution(Stage.JUDGEMENT, 0.9, "words", SEARCH, judge="local")
     await world.projects.retire("search")

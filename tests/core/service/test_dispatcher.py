@@ -205,6 +205,27 @@ async def test_the_backends_own_record_settles_an_unknown_delivery(tmp_path: Pat
         assert harness.texts("billing") == ["MARKER"]
 
 
+async def test_an_answer_without_proof_of_receipt_is_unknown_until_somebody_settles_it(
+    world: World,
+) -> None:
+    world.harness.proves_receipt = False
+    world.harness.receipt_known = False
+    decision = await world.say("@billing one")
+    other = await world.say("@search two")
+    await world.deliver()
+    assert (await world.now(decision)).delivery is DeliveryState.UNKNOWN
+    settled = await world.service.settle(decision.id)
+    assert settled.delivery is DeliveryState.ANSWERED
+    assert (await world.rows("SELECT excised FROM turns ORDER BY seq"))[0] == {"excised": 0}
+    world.harness.receipt_known = True
+    world.harness.proves_receipt = True
+    await world.say("@search three")
+    await world.deliver()
+    proven = await world.now(other)
+    assert (proven.delivery, proven.reply) == (DeliveryState.ANSWERED, "re: two")
+    assert world.harness.texts("search") == ["two", "three"]
+
+
 async def test_a_live_holder_keeps_its_lease_and_a_foreign_machine_is_given_time(
     tmp_path: Path,
 ) -> None:
