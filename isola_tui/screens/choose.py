@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option as ListOption
 
 from isola_core.model import DecisionView
 from isola_core.text import name_key
+from isola_tui.board import Board
 from isola_tui.lines import MUTED, one_line
 from isola_tui.presentation import Presentation
 
@@ -28,6 +29,22 @@ class Option:
     project: str
     confidence: float | None = None
     reason: str = ""
+
+
+def options(board: Board, view: DecisionView) -> list[Option]:
+    """The projects that a message may be moved to: its candidates first, best first."""
+    ranked = {each.project: each for each in view.attribution.candidates}
+    listed = {each.id: each for each in board.listed()}
+    order = [*(each for each in ranked if each in listed), *listed]
+    return [
+        Option(
+            project,
+            ranked[project].confidence if project in ranked else None,
+            ranked[project].reason if project in ranked else listed[project].description,
+        )
+        for project in dict.fromkeys(order)
+        if project != view.project
+    ]
 
 
 class ChooseProject(ModalScreen[str | None]):

@@ -11,25 +11,25 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.content import Content
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import TextArea
 
 from isola_core.errors import IsolaError
 from isola_core.model import DecisionState, DecisionView, Project, Target
-from isola_tui.board import Board, Item, OpenQuestion
+from isola_tui.board import Board
 from isola_tui.lines import one_line
 from isola_tui.presentation import Presentation
 from isola_tui.screens.acts import Acts, Done
-from isola_tui.screens.choose import ChooseProject, Option
+from isola_tui.screens.choose import ChooseProject, options
 from isola_tui.screens.composing import Composer
 from isola_tui.screens.menu import MessageMenu
 from isola_tui.screens.project_form import ProjectForm
+from isola_tui.screens.showing import counts_down, items, key_names, open_questions, welcome
 from isola_tui.screens.watcher import Watcher
 from isola_tui.screens.why import WhyScreen
 from isola_tui.widgets.entry import Entry
@@ -163,13 +163,7 @@ class HomeScreen(Screen[None]):
 
     def _draw_live(self) -> None:
         self._live_due = False
-        live = self.runtime.dispatcher.live
-        self.board.questions = tuple(
-            OpenQuestion(session, live.sessions[session].project, question)
-            for session, asked in live.questions.items()
-            if session in live.sessions
-            for question in asked
-        )
+        self.board.questions = open_questions(self.runtime.dispatcher.live)
         self.draw()
 
     # -- drawing
@@ -179,77 +173,54 @@ class HomeScreen(Screen[None]):
         if not self._ready or not self.is_attached:
             return
         draw, board, now = self.presentation, self.board, self.runtime.clock.now()
+        self._keep_focus()
+        focused = self.focused
+        shown = items(
+            board,
+            draw,
+            self.runtime.dispatcher.live,
+            now,
+            selected=self._selected,
+            opened=self._opened,
+            answering=focused.id if isinstance(focused, FeedItem) else None,
+        )
         views = list(board.decisions.values())
-        items = [self._item(view, now) for view in views]
         activities = board.activities()
-        counting = any(self._counts(view, now) for view in views)
-        self.feed.show(items, draw, self._welcome())
+        self.feed.show(shown, draw, welcome(board, draw))
         self.query_one(ProjectsPanel).show(draw, board.listed(), activities)
         self.query_one(ProjectsLine).show(draw, activities)
         self.query_one(DecisionsPanel).show(draw, views, now)
         self.query_one(Questions).show(board.questions, draw)
-        self._draw_keys()
-        if counting and self._countdown is None:
+        names = key_names(board, answering=isinstance(focused, FeedItem | QuestionCard))
+        pairs = [(draw.keys.get(each, ""), draw.texts(f"short.{each}")) for each in names]
+        self.query_one(KeyLine).show(pairs)
+        self._count_down(any(counts_down(view, now) for view in views))
+
+    def _keep_focus(self) -> None:
+        """A card that was answered elsewhere gives the keyboard back to the entry, to nobody else."""
+        focused = self.focused
+        match focused:
+            case FeedItem():
+                waits = focused.item.view.id in {each.id for each in self.board.cards()}
+            case QuestionCard():
+                waits = focused.asked in self.board.questions
+            case _:
+                waits = focused is not None
+        if not waits:
+            self.set_focus(self.entry)
+
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    def _focus_moved(self) -> None:
+        self.call_after_refresh(self.draw)
+
+    def _count_down(self, wanted: bool) -> None:
+        """One timer, and only while a window is running."""
+        if wanted and self._countdown is None:
             self._countdown = self.set_interval(1, self.draw)
-        elif not counting and self._countdown is not None:
+        elif not wanted and self._countdown is not None:
             self._countdown.stop()
             self._countdown = None
-
-    def _item(self, view: DecisionView, now: int) -> Item:
-        live = self.runtime.dispatcher.live
-        after = self.board.successor(view.id) if view.state is DecisionState.CORRECTED else None
-        before = self.board.decisions.get(view.previous) if view.previous else None
-        waiting = view.state is DecisionState.WAITING_CONFIRMATION
-        card = self.feed.item(view.id) if waiting else None
-        return Item(
-            view,
-            now=now if self._counts(view, now) else 0,
-            partial=live.partial.get(view.id, ""),
-            doing=live.status.get(view.id, ""),
-            before=before.project if before else None,
-            after=after.project if after else None,
-            opened=view.id in self._opened,
-            selected=view.id == self._selected,
-            answering=card is not None and card.has_focus,
-            choices=self.presentation.choices(view) if waiting else (),
-        )
-
-    def _counts(self, view: DecisionView, now: int) -> bool:
-        return (
-            view.state is DecisionState.TENTATIVE
-            and view.deadline is not None
-            and view.deadline + 1_000 > now
-        )
-
-    def _welcome(self) -> Content:
-        texts, keys = self.presentation.texts, self.presentation.keys
-        head = Content.styled(texts("feed.welcome"), "bold $text-primary")
-        listed = self.board.listed()
-        if not listed:
-            said = [
-                texts("feed.no_projects", new=keys.get("new_project", "")),
-                texts("feed.no_projects_note"),
-            ]
-        else:
-            said = [
-                texts.count("feed.registered", len(listed)),
-                texts(
-                    "feed.ready",
-                    target=keys.get("target_next", ""),
-                    correct=keys.get("correct", ""),
-                ),
-            ]
-        return Content("\n\n").join([head, *(Content(each) for each in said)])
-
-    def _draw_keys(self) -> None:
-        texts, keys = self.presentation.texts, self.presentation.keys
-        names = ["correct", "menu", "target_next", "help", "quit", "palette", "new_project"]
-        if self.board.cards() or self.board.questions:
-            names.insert(0, "answer")
-        if isinstance(self.focused, FeedItem | QuestionCard):
-            names = ["back", "answer", "quit"]
-        pairs = [(keys[each], texts(f"short.{each}")) for each in names if each in keys]
-        self.query_one(KeyLine).show(pairs)
 
     # -- typing and sending
 
@@ -335,8 +306,8 @@ class HomeScreen(Screen[None]):
                 self.do(act(view.id))
 
     def _correct(self, view: DecisionView) -> None:
-        options = self._options(view)
-        if not options:
+        found = options(self.board, view)
+        if not found:
             key = self.presentation.keys.get("new_project", "")
             self._hint("only_project", key=key)
             return
@@ -346,23 +317,8 @@ class HomeScreen(Screen[None]):
                 self.do(self.acts.correct(view.id, Target(project)))
 
         self.app.push_screen(
-            ChooseProject("choose.correct", view, options, self.presentation), chosen
+            ChooseProject("choose.correct", view, found, self.presentation), chosen
         )
-
-    def _options(self, view: DecisionView) -> list[Option]:
-        """The projects that a message may be moved to: its candidates first, best first."""
-        ranked = {each.project: each for each in view.attribution.candidates}
-        listed = {each.id: each for each in self.board.listed()}
-        order = [*(each for each in ranked if each in listed), *listed]
-        return [
-            Option(
-                project,
-                ranked[project].confidence if project in ranked else None,
-                ranked[project].reason if project in ranked else listed[project].description,
-            )
-            for project in dict.fromkeys(order)
-            if project != view.project
-        ]
 
     def do(self, act: Awaitable[Done]) -> None:
         """Run an act beside the typing, and tell what it came to."""
@@ -412,7 +368,6 @@ class HomeScreen(Screen[None]):
             return
         card.focus()
         card.scroll_visible(animate=False)
-        self.call_after_refresh(self.draw)
 
     def _focus_card(self, decision: str) -> None:
         self._select(decision)
@@ -438,7 +393,8 @@ class HomeScreen(Screen[None]):
                 self.do(self.acts.confirm(view.id, Target(project)))
 
         self.app.push_screen(
-            ChooseProject("choose.answer", view, self._options(view), self.presentation), chosen
+            ChooseProject("choose.answer", view, options(self.board, view), self.presentation),
+            chosen,
         )
 
     @on(QuestionCard.Answered)
@@ -455,7 +411,6 @@ class HomeScreen(Screen[None]):
     @on(QuestionCard.Left)
     def _left(self) -> None:
         self.entry.focus()
-        self.call_after_refresh(self.draw)
 
     # -- projects
 

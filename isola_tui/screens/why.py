@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from isola_core.model import DecisionState, DecisionView
+from isola_core.model import Candidate, DecisionState, DecisionView
 from isola_tui.board import Board
 from isola_tui.lines import MUTED, one_line, plain
 from isola_tui.presentation import Presentation
@@ -60,12 +60,10 @@ class WhyScreen(ReadingScreen):
             ("confidence", f"{told.confidence:.2f}"),
             ("reason", one_line(told.reason, 400)),
             ("judge", one_line(told.judge, 60)),
+            ("runner_up", self._ranked(told.runner_up)),
             (
                 "candidates",
-                "\n".join(
-                    f"{draw.name(each.project)} {each.confidence:.2f}  {one_line(each.reason, 120)}"
-                    for each in told.candidates
-                ),
+                "\n".join(self._ranked(each) for each in told.candidates),
             ),
             ("referenced", ", ".join(draw.name(each) for each in told.referenced)),
             ("latency", texts("why.milliseconds", count=f"{told.latency_ms:.1f}")),
@@ -85,6 +83,12 @@ class WhyScreen(ReadingScreen):
             ("ids", f"{view.id}  {view.message.id}  {one_line(view.message.conversation, 60)}"),
         ]
         return [(texts(f"why.{label}"), value) for label, value in rows if value]
+
+    def _ranked(self, candidate: Candidate | None) -> str:
+        if candidate is None:
+            return ""
+        name = self._presentation.name(candidate.project)
+        return f"{name} {candidate.confidence:.2f}  {one_line(candidate.reason, 120)}".rstrip()
 
     def _state(self) -> str:
         key = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +89,13 @@ class Stage_:
             assert time.monotonic() < deadline, f"never came; notice: {self.home.notice.text!r}"
             await self.pilot.pause(0.01)
         await self.pilot.pause()
+
+    async def until_async(self, condition: Callable[[], Awaitable[object]]) -> None:
+        """`until` for a condition that has to be awaited."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not await condition():
+            assert time.monotonic() < deadline, f"never came; notice: {self.home.notice.text!r}"
+            await self.pilot.pause(0.01)
 
     async def type(self, text: str) -> None:
         """Type a text into whatever has the keyboard."""
