@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from isola_core.clock import SystemClock
 from isola_core.ports import QuotedContext
-from tests.real_cli.claude_world import ClaudeWorld
+from isola_harnesses.claude.environment import ClaudeSettings
+from isola_harnesses.claude.harness import ClaudeHarness
+from tests.real_cli.claude_world import ClaudeWorld, until
 
 FOREIGN = "zebra4711 rolls back the zebra4712 invoice and zebra4713 keeps the audit rows"
 
@@ -88,6 +91,32 @@ async def test_changed_files_are_listed_and_stay(world: ClaudeWorld) -> None:
     assert path.read_text() == "zebra stripes"
     await world.send("search", "next")
     assert "zebra" not in world.last_request()
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_the_work_of_subagents_is_forgotten_too(
+    world: ClaudeWorld, claude_env: dict[str, str], background: bool
+) -> None:
+    await world.harness.close()
+    settings = ClaudeSettings(background_tasks=background)
+    world.create = lambda: ClaudeHarness(settings, claude_env, SystemClock())
+    world.start()
+    await world.send("search", "begin")
+    foreign = world.message(
+        f'{FOREIGN} [[tool:Agent {{"description":"zebra","prompt":"zebra4714 is looked for",'
+        '"subagent_type":"general-purpose"}]]'
+    )
+    await world.send("search", foreign)
+    if background:
+        await until(lambda: "<task-notification>" in world.transcript("search").read_text())
+        await until(lambda: '"last-prompt"' in world.transcript("search").read_text())
+    await world.send("search", "later question")
+    replaced, note, _ = await world.rewind("search", foreign)
+    assert not replaced, note
+    assert "subagents (1)" in note
+    await world.send("search", "next")
+    assert "zebra" not in world.last_request()
+    assert "later question" in world.user_texts()
 
 
 async def test_its_quoted_context_goes_with_it(world: ClaudeWorld) -> None:

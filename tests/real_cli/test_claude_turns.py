@@ -10,6 +10,7 @@ from isola_core.ports import FailureKind, QuotedContext, SessionState, TurnEvent
 from isola_harnesses.claude import transcript
 from isola_harnesses.claude.environment import ClaudeSettings
 from isola_harnesses.claude.harness import ClaudeHarness
+from tests.fake_model.reading import objects
 from tests.real_cli.claude_world import ClaudeWorld, until
 
 
@@ -271,3 +272,17 @@ async def test_the_agents_own_notes_can_be_switched_off(
     world.start()
     await world.send("search", "without notes")
     assert "/memory/" not in world.last_request()
+
+
+AGENT = (
+    '[[tool:Agent {"description":"look","prompt":"count the giraffes of the savanna",'
+    '"subagent_type":"general-purpose"}]]'
+)
+
+
+async def test_a_turn_holds_the_work_of_its_subagents(world: ClaudeWorld) -> None:
+    result = await world.send("billing", AGENT)
+    assert "REPLY: count the giraffes of the savanna" in result.reply
+    assert "other_results" not in result.meta
+    named = {each["name"] for each in objects(world.model.requests[-1].body["tools"])}
+    assert not named & {"ListAgents", "SendMessage", "CronCreate", "ScheduleWakeup"}

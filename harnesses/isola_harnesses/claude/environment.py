@@ -44,6 +44,9 @@ class ClaudeSettings(msgspec.Struct, frozen=True, kw_only=True):
     append_system_prompt: str | None = None
     auto_memory: bool = True
     """The notes that Claude Code itself keeps, one set for each git repository."""
+    background_tasks: bool = False
+    """With them, a subagent's answer and a command's end come as turns that the agent begins by
+    itself, after the reply to the message; without, a turn holds all that it set off (measured)."""
     env_from: dict[_Name, _Name] = msgspec.field(default_factory=dict)
     timeout_s: _Seconds | None = None
     sleep_after_s: _Seconds = 1800.0
@@ -67,12 +70,23 @@ _ALWAYS: Final = {"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1"}
 a permission question (measured). The agent still sees the text and can ask to read the file."""
 
 
+_ONE_TURN: Final = {
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+    "CLAUDE_CODE_DISABLE_CRON": "1",
+}
+
+
+_LATER_TOOLS: Final = ("ScheduleWakeup", "CronCreate", "Monitor")
+
+
 def child_environment(settings: ClaudeSettings, env: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a child. Raises `HarnessError` where `env_from` names nothing."""
     child = {name: value for name, value in env.items() if not _NOT_INHERITED.match(name)}
     child.update(_ALWAYS)
     if not settings.auto_memory:
         child["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
+    if not settings.background_tasks:
+        child.update(_ONE_TURN)
     for name, source in settings.env_from.items():
         if source not in env:
             raise HarnessError(
@@ -111,8 +125,11 @@ def arguments(
         argv += ["--append-system-prompt", settings.append_system_prompt]
     if settings.allowed_tools:
         argv += ["--allowedTools", *settings.allowed_tools]
-    if settings.disallowed_tools:
-        argv += ["--disallowedTools", *settings.disallowed_tools]
+    disallowed = list(settings.disallowed_tools)
+    if not settings.background_tasks:
+        disallowed += [each for each in _LATER_TOOLS if each not in disallowed]
+    if disallowed:
+        argv += ["--disallowedTools", *disallowed]
     return [*argv, "--resume" if resume else "--session-id", session_id]
 
 

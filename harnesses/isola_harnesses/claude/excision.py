@@ -55,7 +55,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A copy to be written: its records, without the turn `[start, end)` of the original."""
+    """A copy to be written: the records of the original without one turn."""
 
     records: tuple[Record, ...]
     kept_prompts: tuple[str, ...]
@@ -87,9 +87,42 @@ def quoted(found: Transcript, sent: str) -> bool:
     return _shares(words, [sent], PIECE, "")
 
 
+def span(records: Sequence[Record], start: int) -> frozenset[int]:
+    """The indices of a turn's records, with those of the turns that its own tasks set off.
+
+    A task in the background reports with a prompt of its own, which names the tool call.
+    """
+    end = turn_end(records, start)
+    found = set(range(start, end))
+    calls = _calls(records[start:end])
+    while end < len(records):
+        begun, end = end, turn_end(records, end)
+        if _reports_of(records[begun], calls):
+            found.update(range(begun, end))
+            calls |= _calls(records[begun:end])
+    return frozenset(found)
+
+
+def _calls(records: Iterable[Record]) -> set[str]:
+    return {
+        str(block.get("id"))
+        for record in records
+        if record.get("type") == "assistant"
+        for block in blocks(record)
+        if block.get("type") == "tool_use"
+    }
+
+
+def _reports_of(prompt: Record, calls: set[str]) -> bool:
+    text = text_of(prompt)
+    return text.startswith("<task-notification>") and any(
+        f"<tool-use-id>{call}</tool-use-id>" in text for call in calls
+    )
+
+
 def effects(records: Sequence[Record], start: int) -> Effects:
     """What the turn that starts at `start` changed, by its tool calls that did not fail."""
-    turn = records[start : turn_end(records, start)]
+    turn = [records[index] for index in sorted(span(records, start))]
     failed = {
         block.get("tool_use_id")
         for record in turn
@@ -123,8 +156,10 @@ def cut(found: Transcript, start: int, session_id: str) -> Cut:
     records = found.records
     if found.damaged:
         raise CannotCut("its record has lines that cannot be read")
-    end = turn_end(records, start)
-    before, turn, after = records[:start], records[start:end], records[end:]
+    removed = span(records, start)
+    turn = [records[index] for index in sorted(removed)]
+    before = records[:start]
+    after = [each for index, each in enumerate(records) if index > start and index not in removed]
     if any(_compacts(record) for record in (*turn, *after)):
         raise CannotCut("the conversation was compacted since, and the summary may tell of it")
     chained = [record for record in (*before, *after) if isinstance(record.get("uuid"), str)]
@@ -132,7 +167,11 @@ def cut(found: Transcript, start: int, session_id: str) -> Cut:
         raise CannotCut("its history has side conversations")
     _check_chain(records)
     gone = (text_of(turn[0]),)
-    said = tuple(text_of(record) for record in turn if record.get("type") == "assistant")
+    said = tuple(
+        text_of(record)
+        for record in turn[1:]
+        if record.get("type") == "assistant" or is_prompt(record)
+    )
     # Only the conversation counts: the queue before the turn quotes its prompt too.
     earlier, later = (
         _squeeze(_strings(each for each in part if isinstance(each.get("uuid"), str)))

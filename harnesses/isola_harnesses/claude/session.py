@@ -139,7 +139,8 @@ class ClaudeSession:
         finally:
             self._turn = None
             self._watch = None
-            self._forget_requests()
+            if turn.interrupted:
+                self._forget_requests()
             self._start_idling()
 
     async def interrupt(self) -> None:
@@ -249,9 +250,8 @@ class ClaudeSession:
     async def _asked(self, child: Child, line: transcript.Record) -> None:
         request_id, request = str(line.get("request_id")), line.get("request")
         found = read_request(request_id, request) if isinstance(request, dict) else None
-        if found is None or self._turn is None:
-            reason = "not supported here" if found is None else "nobody is there to answer"
-            await self._send(child, stream.refusal_line(request_id, reason))
+        if found is None:
+            await self._send(child, stream.refusal_line(request_id, "not supported here"))
             return
         self._requests[request_id] = found
         self._tell()
@@ -403,6 +403,6 @@ class ClaudeSession:
             await self._clock.sleep(self._settings.sleep_after_s)
             if self._turn is not None:
                 return
-            if not self._background:
+            if not self._background and not self._requests:
                 break
         await self.end()

@@ -183,6 +183,12 @@ def misbehave(turn: str, text: str) -> None:
             reply = json.dumps(ask("r-9", {"subtype": "mcp_message"}))
         case ["background"]:
             say({"type": "system", "subtype": "background_tasks_changed", "tasks": [{"id": "1"}]})
+        case ["ask-later"]:
+            record("assistant", reply)
+            result(turn, reply)
+            answer = ask("r-later", BASH)
+            (HOME / "later.json").write_text(json.dumps(answer))
+            return
         case ["pieces"]:
             for event in PIECES:
                 say({"type": "stream_event", "event": event, "parent_tool_use_id": None})

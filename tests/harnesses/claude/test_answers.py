@@ -162,6 +162,16 @@ async def test_an_interrupted_question_disappears(desk: Desk) -> None:
     assert desk.questions == ()
 
 
+async def test_a_question_of_work_in_the_background_outlives_the_turn(desk: Desk) -> None:
+    assert (await desk.send("[[ask-later]]")).ok
+    await until(partial(desk.is_asked, "r-later"))
+    status = await desk.harness.ensure_session(desk.session)
+    assert status.state is SessionState.NEEDS_USER
+    await desk.harness.answer(desk.session, "r-later", "allow")
+    await until((desk.home / "later.json").exists)
+    assert desk.questions == ()
+
+
 async def test_what_the_agent_asks_of_us_and_we_cannot_do_is_refused(desk: Desk) -> None:
     reply = json.loads((await desk.send("[[odd-request]]")).reply)
     assert reply["response"]["subtype"] == "error"

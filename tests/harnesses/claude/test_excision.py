@@ -235,3 +235,24 @@ def test_a_cut_never_leaves_the_turn_and_never_loses_another(
         f"after-{n}" for n in range(len(after))
     ]
     assert json.loads(text.splitlines()[-1])["sessionId"] == NEW if text else True
+
+
+def test_the_turns_that_its_own_tasks_set_off_go_with_it(tmp_path: Path) -> None:
+    conversation = Conversation()
+    conversation.turn("one")
+    foreign = conversation.add("user", FOREIGN)
+    call = [{"type": "tool_use", "id": "call-1", "name": "Agent", "input": {"prompt": "zebra"}}]
+    conversation.add("assistant", call)
+    conversation.turn("three")
+    conversation.turn(
+        "<task-notification>\n<tool-use-id>call-1</tool-use-id>\n<result>zebra found</result>",
+        reply="The zebra is back.",
+    )
+    other = "<task-notification>\n<tool-use-id>call-7</tool-use-id>\n<result>giraffe</result>"
+    conversation.turn(other)
+    records, text = cut_out(conversation, foreign, tmp_path)
+    assert "zebra" not in text
+    assert len(records) == 6
+    start = excision.locate(conversation.found(), foreign, "")
+    assert start is not None
+    assert excision.effects(conversation.records, start).subagents == 1

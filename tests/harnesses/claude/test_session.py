@@ -56,6 +56,7 @@ async def test_settings_become_arguments(make_desk: MakeDesk) -> None:
         allowed_tools=("Read", "Bash(git log *)"),
         disallowed_tools=(),
         append_system_prompt="Be brief.",
+        background_tasks=True,
     )
     desk = make_desk(settings)
     await desk.send("one")
