@@ -72,12 +72,13 @@ class Runtime:
     services: HarnessServices
     _harnesses: dict[str, Harness] = field(default_factory=dict)
 
-    def harness(self, name: str) -> Harness:
-        """The harness of this name, made on first use.
+    def harness(self, label: str) -> Harness:
+        """The harness of this label (`harness_label`), made on first use.
 
         Raises:
             ConfigError, HarnessError: its settings are wrong, or it cannot be made.
         """
+        name = label.partition(":")[0]
         if name not in self._harnesses:
             settings = self.config.harness_settings(name)
             self._harnesses[name] = create_harness(settings, name, self.services)
@@ -140,7 +141,9 @@ async def open_runtime(
             inertia_ms=int(config.inertia_s * 1000),
             auto_at=config.auto_at,
         )
-        core = Core(store, owner, machine, settings, ids, Vault(), config.harness_of)
+        core = Core(
+            store, owner, machine, settings, ids, Vault(), lambda each: harness_label(config, each)
+        )
         lexicon = Lexicon.load()
         judge = create_judge(config.judge, env)
         projects = Projects(store, owner.id, owner.label)
@@ -171,6 +174,15 @@ async def open_runtime(
         finally:
             if judge is not None:
                 await judge.close()
+
+
+def harness_label(config: Config, project: Project) -> str:
+    """The name and type of a project's harness, such as `default:notebook`.
+
+    A session keeps it: another type under the same name means a fresh history.
+    """
+    name = config.harness_of(project)
+    return f"{name}:{config.harness_settings(name)['type']}"
 
 
 def _configured(config: Config) -> list[NewProject]:

@@ -253,7 +253,7 @@ def slug(name: str) -> str:
     """A name as an id: `My App` -> `my_app`; a wholly non-Latin name -> `p_` + 8 hex digits."""
     folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     found = re.sub(r"[^a-z0-9]+", "_", folded.removesuffix(".git")).strip("_")[:48]
-    if len(found) < 2:
+    if not found:
         return "p_" + hashlib.sha256(name_key(name).encode()).hexdigest()[:8]
     return found
 
