@@ -30,7 +30,7 @@ _MAX_WORDS: Final = 48
 # Near the least log loss on streams of commit subjects, with the first day weighed a little more.
 _STAY: Final = 0.62
 _NONE: Final = 0.04
-_SMOOTHING: Final = 8.0
+_SMOOTHING: Final = 12.0
 _UNSEEN: Final = 40.0
 _PROFILE: Final = 1.5
 _TEMPER: Final = 0.7
@@ -107,40 +107,39 @@ def _weigh_words(
     index: NameIndex,
     lexicon: Lexicon,
 ) -> None:
+    """Add each word's log likelihood ratio against all projects together.
+
+    The evidence stands in the order of `index.listed`. A word that no project knows says nothing.
+    """
     empty = WordCounts()
-    sides = []
-    everything = 0.0
-    for each in evidence:
-        counts = context.counts.get(each.project.id, empty)
-        messages = max(0, counts.messages) + _PROFILE
-        everything += messages
-        sides.append((each, counts.words, index.profiles[each.project.id], messages))
+    counts = [context.counts.get(each.project.id, empty) for each in evidence]
+    messages = [max(0, each.messages) + _PROFILE for each in counts]
+    missed = [_TEMPER * math.log(_SMOOTHING / (each + _SMOOTHING)) for each in messages]
+    looks = [each.words.get for each in counts]
+    everything = sum(messages) + _UNSEEN
     words = [word for word in words_of(text) if word not in lexicon.stop][:_MAX_WORDS]
+    known = 0
     for word in words:
-        hits: list[tuple[_Evidence, float, float, bool]] = []
-        seen = 0.0
-        for each, said, profile, messages in sides:
-            count = float(max(0, said.get(word, 0)))
-            described = word in profile
-            if count or described:
-                seen += count + (_PROFILE if described else 0.0)
-                hits.append((each, count, messages, described))
-        if not hits:
+        seen = [(at, count) for at, look in enumerate(looks) if (count := look(word, 0)) > 0]
+        described = index.described.get(word, ())
+        if not seen and not described:
             continue
-        background = (seen + 0.5) / (everything + _UNSEEN)
-        found = {id(hit[0]) for hit in hits}
-        for each, _, _, messages in sides:
-            if id(each) not in found:
-                each.score += _TEMPER * math.log(_SMOOTHING / (messages + _SMOOTHING))
-        for each, count, messages, described in hits:
-            weight = count + (_PROFILE if described else 0.0)
-            rate = (weight + _SMOOTHING * background) / (messages + _SMOOTHING)
+        known += 1
+        weights: dict[int, float] = dict(seen)
+        for at in described:
+            weights[at] = weights.get(at, 0.0) + _PROFILE
+        background = (sum(weights.values()) + 0.5) / everything
+        for at, weight in weights.items():
+            rate = (weight + _SMOOTHING * background) / (messages[at] + _SMOOTHING)
             gain = _TEMPER * math.log(rate / background)
-            each.score += gain
-            if described and gain > 0:
+            each = evidence[at]
+            each.score += gain - missed[at]
+            if at in described and gain > 0:
                 each.described.append(word)
             elif gain > 0.1:
                 each.said.append((gain, word))
+    for each, miss in zip(evidence, missed, strict=True):
+        each.score += known * miss
 
 
 def _weight_of_names(project: str, reading: Reading) -> float:

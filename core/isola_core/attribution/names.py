@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,13 +62,17 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class NameIndex:
-    """What can be known of a set of projects beforehand. Immutable."""
+    """What can be known of a set of projects beforehand. Immutable.
+
+    `described` maps a word of names and descriptions to places in `listed`; `keys` a name's key to
+    the one project that has it.
+    """
 
     projects: tuple[Project, ...]
     listed: tuple[Project, ...]
     by_id: Mapping[str, Project]
     keys: Mapping[str, str]
-    profiles: Mapping[str, frozenset[str]]
+    described: Mapping[str, tuple[int, ...]]
     names: Mapping[str, tuple[_Name, ...]]
 
 
@@ -94,7 +98,7 @@ def index_names(projects: tuple[Project, ...], lexicon: Lexicon) -> NameIndex:
         listed=listed,
         by_id={project.id: project for project in live},
         keys={key: next(iter(ids)) for key, ids in owners.items() if len(ids) == 1},
-        profiles={project.id: _profile(project, lexicon) for project in listed},
+        described=_described(listed, lexicon),
         names={
             first: tuple(sorted(entries, key=lambda entry: -len(entry.tokens)))
             for first, entries in by_first.items()
@@ -102,9 +106,14 @@ def index_names(projects: tuple[Project, ...], lexicon: Lexicon) -> NameIndex:
     )
 
 
-def _profile(project: Project, lexicon: Lexicon) -> frozenset[str]:
-    text = " ".join((project.name, *project.aliases, project.id, project.description))
-    return frozenset(word for word in words_of(text) if word not in lexicon.stop)
+def _described(listed: Sequence[Project], lexicon: Lexicon) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for at, project in enumerate(listed):
+        text = " ".join((project.name, *project.aliases, project.id, project.description))
+        for word in words_of(text):
+            if word not in lexicon.stop:
+                found[word] = (*found.get(word, ()), at)
+    return found
 
 
 def _spellings(
@@ -139,11 +148,11 @@ def _is_ordinary(folded: str, tokens: tuple[str, ...], lexicon: Lexicon) -> bool
 
 
 def find_mentions(
-    raw: str, folded: str, index: NameIndex, common: Mapping[str, bool] | None = None
+    raw: str, folded: str, index: NameIndex, is_plain_word: Callable[[str], bool]
 ) -> tuple[Mention, ...]:
     """The mentions in a text (`clip`ped and folded by the caller), leftmost and longest first.
 
-    `common` says of project ids that their name is used as a plain word in other projects.
+    `is_plain_word` says of a project id whether other projects use its name as a plain word.
     """
     found = list(_TOKEN.finditer(folded))
     mentions: list[Mention] = []
@@ -153,7 +162,7 @@ def find_mentions(
         for name in index.names.get(found[at].group(), ()):
             hit = _match(folded, found, at, name)
             if hit is not None:
-                mentions.append(_mention(raw, folded, hit, name, common or {}))
+                mentions.append(_mention(raw, folded, hit, name, is_plain_word))
                 at += len(name.tokens)
                 break
         if hit is None:
@@ -199,12 +208,14 @@ def _match(text: str, found: Sequence[re.Match[str]], at: int, name: _Name) -> _
     return _Hit(start, end, loose, spaced)
 
 
-def _mention(raw: str, text: str, hit: _Hit, name: _Name, common: Mapping[str, bool]) -> Mention:
+def _mention(
+    raw: str, text: str, hit: _Hit, name: _Name, is_plain_word: Callable[[str], bool]
+) -> Mention:
     whole = _is_whole(text, hit.start, hit.end)
     plain_word = (
         hit.loose
         or (name.ordinary_spaced if hit.spaced else name.ordinary)
-        or any(common.get(project, False) for project in name.projects)
+        or any(is_plain_word(project) for project in name.projects)
     )
     near = len(text) <= 2 * _NEAR + 600 or min(hit.start, len(text) - hit.end) <= _NEAR
     proof = whole and near and (not plain_word or _is_capitalised(raw, name.written))

@@ -57,7 +57,9 @@ def read(text: str, context: RoutingContext, index: NameIndex, lexicon: Lexicon)
     """Find the names in a message and sort them by what the words around them say."""
     raw = clip(text.replace(MENTION, " "))
     folded = squeeze(fold(raw))
-    mentions = find_mentions(raw, folded, index, _plain_words(context, index))
+    mentions = find_mentions(
+        raw, folded, index, lambda project: _is_plain_word(project, context, index)
+    )
     masked, places = _mask(folded, mentions)
     new_project = lexicon.new_project.match(masked) is not None
     if not mentions:
@@ -75,21 +77,17 @@ def read(text: str, context: RoutingContext, index: NameIndex, lexicon: Lexicon)
     return Reading(masked, new_project=new_project, **sorted_out)
 
 
-def _plain_words(context: RoutingContext, index: NameIndex) -> dict[str, bool]:
-    """Projects whose name is more a word of other projects' messages than of their own."""
-    found: dict[str, bool] = {}
-    for project in index.listed:
-        word = singular(fold(project.name))
-        own = 0
-        others = 0
-        for each, counts in context.counts.items():
-            count = counts.words.get(word, 0)
-            if each == project.id:
-                own = count
-            else:
-                others += max(0, count)
-        found[project.id] = others >= _COMMON_FROM and others > own
-    return found
+def _is_plain_word(project: str, context: RoutingContext, index: NameIndex) -> bool:
+    """Whether a project's name is more a word of other projects' messages than of its own."""
+    word = singular(fold(index.by_id[project].name))
+    own = others = 0
+    for each, counts in context.counts.items():
+        count = max(0, counts.words.get(word, 0))
+        if each == project:
+            own = count
+        else:
+            others += count
+    return others >= _COMMON_FROM and others > own
 
 
 def _mask(text: str, mentions: tuple[Mention, ...]) -> tuple[str, list[int]]:
