@@ -10,6 +10,8 @@ import asyncio
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -25,8 +27,6 @@ from isola_core.doctor import (
     DoctorInputs,
     Outcome,
     ProjectFolder,
-    SqliteReport,
-    StoreReport,
     StuckReport,
     Terminal,
     core_checks,
@@ -39,14 +39,16 @@ from isola_core.paths import Paths
 from isola_core.ports import PastTurn, ProcessIdentity, SessionRef
 from isola_core.processes import MACHINE_FILE, SystemProcesses
 from isola_core.store.inspection import (
-    SQLITE_MINIMUM,
-    Registered,
-    find_stuck,
-    inspect,
+    project_folders,
     registered_projects,
-    sqlite_version,
+    sqlite_report,
+    store_report,
+    stuck_report,
 )
+from isola_harnesses.claude.checks import claude_checks
+from isola_harnesses.claude.environment import ClaudeSettings
 from isola_harnesses.registry import HarnessServices, create_harness, inspect_types
+from isola_harnesses.settings import read_settings
 from isola_tui.cli.invocation import Invocation, print_json, with_invocation
 from isola_tui.cli.output import line, show
 
@@ -88,32 +90,16 @@ def checks(config_file: Path | None, env: Mapping[str, str]) -> tuple[Check, ...
         config_problems=lambda: problems,
         key_names=config.key_names,
         projects=lambda: _folders(config, database),
-        sqlite=_sqlite,
-        store=lambda: asyncio.to_thread(_store, database),
+        sqlite=sqlite_report,
+        store=lambda: asyncio.to_thread(store_report, database),
         stuck=lambda: asyncio.to_thread(_stuck, database, paths),
         endpoints=_endpoints(config, env),
     )
     return (*core_checks(inputs), *_backend_checks(config, database, paths, env))
 
 
-def _sqlite() -> SqliteReport:
-    version, fts5 = sqlite_version()
-    return SqliteReport(version, SQLITE_MINIMUM, fts5)
-
-
-def _store(database: Path) -> StoreReport:
-    found = inspect(database)
-    return StoreReport(found.schema, found.newest, found.damage)
-
-
 def _stuck(database: Path, paths: Paths) -> StuckReport:
-    found = find_stuck(database, SystemClock().now(), partial(_alive, paths))
-    return StuckReport(
-        unknown_deliveries=found.unknown,
-        failed_deliveries=found.failed,
-        failed_tasks=found.failed_writes,
-        overdue=found.overdue + found.orphaned,
-    )
+    return stuck_report(database, SystemClock().now(), partial(_alive, paths))
 
 
 def _alive(paths: Paths, process: ProcessIdentity) -> bool | None:
@@ -124,22 +110,13 @@ def _alive(paths: Paths, process: ProcessIdentity) -> bool | None:
 
 
 def _folders(config: Config, database: Path) -> list[ProjectFolder]:
-    known = {each.id: each for each in _registered(config, database)}
-    return [
-        ProjectFolder(each.id, each.name, Path(each.path))
-        for each in known.values()
-        if each.path and not each.retired
-    ]
-
-
-def _registered(config: Config, database: Path) -> list[Registered]:
-    """The projects of the database, and those that the configuration will add to it."""
-    known = registered_projects(database)
+    """Folders of the projects in the database, and of those the configuration will add to it."""
+    known = project_folders(database)
     ids = {each.id for each in known}
     return known + [
-        Registered(each.id, each.name, str(each.path) if each.path else None, each.harness, False)
+        ProjectFolder(each.id, each.name or each.id, each.path)
         for each in config.projects
-        if each.id not in ids
+        if each.path is not None and each.id not in ids
     ]
 
 
@@ -206,6 +183,7 @@ def _backend_checks(
     config: Config, database: Path, paths: Paths, env: Mapping[str, str]
 ) -> tuple[Check, ...]:
     names = ["default", *config.harnesses]
+    served = partial(_served_by_claude, config, database)
     return (
         Check("plugins", "Every kind of backend can be loaded", _look_at_types, "pip list"),
         *(
@@ -222,7 +200,31 @@ def _backend_checks(
             lambda: _look_at_choices(config, database),
             "isola projects list",
         ),
+        *(
+            replace(each, id=f"{each.id}.{name}")
+            for name, settings in _claude_settings(config).items()
+            for each in claude_checks(settings, env, partial(served, name))
+        ),
     )
+
+
+def _claude_settings(config: Config) -> dict[str, ClaudeSettings]:
+    """The backends that are Claude Code; wrong settings are told by the backend's own check."""
+    found = {}
+    for name in ("default", *config.harnesses):
+        settings = dict(config.harness_settings(name))
+        if settings.pop("type") == "claude":
+            with suppress(ConfigError):
+                found[name] = read_settings(ClaudeSettings, settings, "the claude harness")
+    return found
+
+
+def _served_by_claude(config: Config, database: Path, name: str) -> list[ProjectFolder]:
+    chosen = {each.id: each.harness for each in config.projects}
+    chosen |= {each.id: each.harness for each in registered_projects(database)}
+    return [
+        each for each in _folders(config, database) if (chosen.get(each.id) or "default") == name
+    ]
 
 
 def _look_at_types() -> Outcome:
@@ -249,7 +251,7 @@ async def _look_at_backend(
         await create_harness(settings, name, services).close()
     except IsolaError as error:
         return Outcome(CheckStatus.FAIL, error.message, "isola doctor --json")
-    program = _program(kind, settings)
+    program = None if kind == "claude" else _program(settings)
     if program is None:
         return Outcome(CheckStatus.PASS, kind)
     where = shutil.which(program, path=env.get("PATH"))
@@ -259,8 +261,8 @@ async def _look_at_backend(
     return Outcome(CheckStatus.PASS, f"{kind}: {where}")
 
 
-def _program(kind: str, settings: Mapping[str, object]) -> str | None:
-    """The program that a backend starts, where its settings say so."""
+def _program(settings: Mapping[str, object]) -> str | None:
+    """The program that a backend starts, where its settings say so; Claude Code has own checks."""
     match settings.get("binary"), settings.get("command"):
         case str() as binary, _:
             return binary
@@ -269,14 +271,14 @@ def _program(kind: str, settings: Mapping[str, object]) -> str | None:
         case _, str() as command:
             return command.split()[0] if command.split() else None
         case _:
-            return "claude" if kind == "claude" else None
+            return None
 
 
 def _look_at_choices(config: Config, database: Path) -> Outcome:
     known = {"default", *config.harnesses}
     wrong = [
         each
-        for each in _registered(config, database)
+        for each in registered_projects(database)
         if each.harness and each.harness not in known and not each.retired
     ]
     if wrong:

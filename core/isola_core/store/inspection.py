@@ -1,162 +1,149 @@
-"""Looks into a database without changing, creating or migrating it, for the readiness checks.
-
-It opens the file read-only with the standard library, in a thread of the caller's choice, and works
-on a database of any version: a table that is not there counts as empty.
-"""
+"""A look at the store that changes nothing: what doctor asks. It never creates a database."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from isola_core.doctor import ProjectFolder, SqliteReport, StoreReport, StuckReport
 from isola_core.errors import StoreError, StoreTooNew
+from isola_core.model import Project
 from isola_core.ports import ProcessIdentity
+from isola_core.store.projects import list_projects, local_owner
 from isola_core.store.sqlite import APPLICATION_ID, migrations
+from isola_core.store.transaction import Row, Transaction
 
-SQLITE_MINIMUM: Final = "3.35.0"
+T = TypeVar("T")
 
-OVERDUE_MS: Final = 60_000
-"""How long a tick may be late before somebody is told: every running program ticks each second."""
+MINIMUM_SQLITE: Final = "3.35.0"
+"""The oldest release that has been read through for what the statements use."""
 
-
-@dataclass(frozen=True, slots=True)
-class Inspected:
-    """A database: its schema (None: there is no file), the newest one known, what is damaged."""
-
-    schema: int | None
-    newest: int
-    damage: str = ""
+STALE_MS: Final = 60_000
+"""A deadline or heartbeat that passed for longer than this is overdue."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """Counts of what waits for a person or for a tick."""
-
-    unknown: int = 0
-    failed: int = 0
-    failed_writes: int = 0
-    overdue: int = 0
-    orphaned: int = 0
-    """Turns whose process has died."""
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A project row, as far as a check needs it."""
-
-    id: str
-    name: str
-    path: str | None
-    harness: str | None
-    retired: bool
+def sqlite_report() -> SqliteReport:
+    """The SQLite library of this Python."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        options = {row[0] for row in connection.execute("PRAGMA compile_options")}
+        fts5 = "ENABLE_FTS5" in options
+    finally:
+        connection.close()
+    return SqliteReport(sqlite3.sqlite_version, MINIMUM_SQLITE, fts5)
 
 
-def sqlite_version() -> tuple[str, bool]:
-    """(version of the SQLite library, whether it has FTS5)."""
-    with sqlite3.connect(":memory:") as connection:
-        options = [row[0] for row in connection.execute("PRAGMA compile_options")]
-    return sqlite3.sqlite_version, "ENABLE_FTS5" in options
-
-
-def inspect(path: Path) -> Inspected:
-    """Schema and damage of the database at `path`.
+def store_report(path: Path) -> StoreReport:
+    """Schema version and damage of the database at `path`; schema None where there is none.
 
     Raises:
         StoreTooNew: a newer version has written it.
-        StoreError: it cannot be opened, or it is another program's.
+        StoreError: it cannot be read, or belongs to another program.
     """
     newest = migrations()[-1][0]
+    if not path.exists() or path.stat().st_size == 0:
+        return StoreReport(None, newest)
     with _reading(path) as connection:
-        if connection is None:
-            return Inspected(None, newest)
-        (schema,) = connection.execute("PRAGMA user_version").fetchone()
         (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if tables and application != APPLICATION_ID:
+        if application != APPLICATION_ID:
             raise StoreError(f"{path} is a database of another program; name another store.path")
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
         if schema > newest:
             raise StoreTooNew(
                 f"{path} was written by a newer version of Isola (schema {schema}, this one knows "
                 f"{newest})"
             )
-        lines = [row[0] for row in connection.execute("PRAGMA quick_check(10)")]
-        return Inspected(schema, newest, "" if lines == ["ok"] else "; ".join(lines))
+        problems = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+    damage = "" if problems == ["ok"] else "; ".join(map(str, problems))
+    return StoreReport(schema, newest, damage)
 
 
-def find_stuck(path: Path, now: int, alive: Callable[[ProcessIdentity], bool | None]) -> Stuck:
-    """What waits in the database at `path`; `now` in UTC milliseconds."""
-    newest = "AND l.attempt = (SELECT max(attempt) FROM deliveries WHERE decision = d.id)"
-    tentative = f"JOIN decisions AS d ON d.id = l.decision AND d.state = 'TENTATIVE' {newest}"
-    with _reading(path) as connection:
-        if connection is None or not _has_table(connection, "deliveries"):
-            return Stuck()
+def stuck_report(
+    path: Path, now: int, alive: Callable[[ProcessIdentity], bool | None] = lambda _: None
+) -> StuckReport:
+    """What waits for a person or for a tick at `now` (UTC milliseconds).
 
+    `alive` says whether a process still lives: the turns of a dead one are overdue at once, those
+    of one that cannot be looked at once its lease has not been renewed for a while.
+    """
+
+    def look(tx: Transaction) -> StuckReport:
         def count(sql: str, *values: object) -> int:
-            (found,) = connection.execute(sql, values).fetchone()
-            return int(found)
+            row = tx.one(f"SELECT count(*) AS n FROM {sql}", *values)  # noqa: S608
+            return int(row["n"]) if row else 0
 
-        live = connection.execute(
-            "SELECT DISTINCT e.machine, e.boot, e.pid, e.started FROM leases AS e "
-            "JOIN deliveries AS l ON l.session = e.session "
-            "AND l.state IN ('RUNNING', 'WRITTEN', 'RECEIVED') WHERE e.released = 0"
-        ).fetchall()
-        return Stuck(
-            unknown=count(
-                f"SELECT count(*) FROM deliveries AS l {tentative} WHERE l.state = 'UNKNOWN'"  # noqa: S608
-            ),
-            failed=count(
-                f"SELECT count(*) FROM deliveries AS l {tentative} "  # noqa: S608
-                "WHERE l.state IN ('FAILED', 'CANCELLED')"
-            ),
-            failed_writes=count("SELECT count(*) FROM write_tasks WHERE state = 'FAILED'"),
-            overdue=count(
-                f"SELECT count(*) FROM deliveries AS l {tentative} "  # noqa: S608
-                "WHERE l.state = 'ANSWERED' AND d.held = 0 AND d.deadline < ?",
-                now - OVERDUE_MS,
-            ),
-            orphaned=sum(alive(ProcessIdentity(*row)) is False for row in live),
+        newest = (
+            "deliveries AS l JOIN decisions AS d ON d.id = l.decision WHERE d.state = 'TENTATIVE' "
+            "AND l.attempt = (SELECT max(attempt) FROM deliveries WHERE decision = d.id) "
+        )
+        return StuckReport(
+            unknown_deliveries=count(newest + "AND l.state = 'UNKNOWN'"),
+            failed_deliveries=count(newest + "AND l.state = 'FAILED'"),
+            failed_tasks=count("write_tasks WHERE state = 'FAILED'"),
+            overdue=count(newest + "AND l.state = 'ANSWERED' AND d.deadline < ?", now - STALE_MS)
+            + sum(_is_left(each, now, alive) for each in tx.all(_BUSY_LEASES)),
         )
 
+    return _look(path, look, StuckReport())
 
-def registered_projects(path: Path) -> list[Registered]:
-    """The projects of the database at `path`, retired ones too; none where there is no file."""
+
+_BUSY_LEASES: Final = """
+SELECT * FROM leases AS e WHERE released = 0 AND EXISTS (SELECT 1 FROM deliveries
+WHERE session = e.session AND state IN ('RUNNING', 'WRITTEN', 'RECEIVED'))
+"""
+
+
+def _is_left(lease: Row, now: int, alive: Callable[[ProcessIdentity], bool | None]) -> bool:
+    holder = ProcessIdentity(lease["machine"], lease["boot"], lease["pid"], lease["started"])
+    living = alive(holder)
+    return not living if living is not None else lease["heartbeat"] < now - STALE_MS
+
+
+def registered_projects(path: Path) -> list[Project]:
+    """Every registered project, retired ones too."""
+
+    def look(tx: Transaction) -> list[Project]:
+        owner = local_owner(tx)
+        return [] if owner is None else list_projects(tx, owner[0], retired=True)
+
+    return _look(path, look, [])
+
+
+def project_folders(path: Path) -> list[ProjectFolder]:
+    """The registered projects that have a folder."""
+
+    return [
+        ProjectFolder(each.id, each.name, Path(each.path))
+        for each in registered_projects(path)
+        if each.path is not None and not each.retired
+    ]
+
+
+def _look(path: Path, look: Callable[[Transaction], T], nothing: T) -> T:
+    if not path.exists() or path.stat().st_size == 0:
+        return nothing
     with _reading(path) as connection:
-        if connection is None or not _has_table(connection, "projects"):
-            return []
-        rows = connection.execute(
-            "SELECT id, name, path, harness, retired FROM projects ORDER BY created, id"
-        )
-        return [
-            Registered(project, name, folder, harness, bool(retired))
-            for project, name, folder, harness, retired in rows
-        ]
+        return look(Transaction(connection, 0))
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """A read-only connection, None where there is no file or an empty one."""
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    address = path.resolve().as_uri()
+    connection = None
     try:
-        if not path.is_file() or not path.stat().st_size:
-            yield None
-            return
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5)
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(f"the database {path} cannot be opened: {error}") from error
-    try:
-        connection.execute("PRAGMA query_only = ON")
+        try:
+            connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=5)
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        except sqlite3.OperationalError:
+            # a folder where no -shm file can be made: nobody can be writing there either
+            connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
+        connection.row_factory = sqlite3.Row
         yield connection
     except sqlite3.Error as error:
-        raise StoreError(f"the database {path} cannot be read: {error}") from error
+        raise StoreError(f"{path} cannot be read: {error}") from error
     finally:
-        connection.close()
-
-
-def _has_table(connection: sqlite3.Connection, table: str) -> bool:
-    found = connection.execute(
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?", (table,)
-    ).fetchone()
-    return bool(found[0])
+        if connection is not None:
+            connection.close()

@@ -88,11 +88,20 @@ def test_an_endpoint_that_is_down_fails(isola: Isola, home: Path) -> None:
     assert "NO_SUCH_KEY" in entry(ran, "keys")["found"]
 
 
-def test_a_program_that_is_not_there_fails(isola: Isola, home: Path) -> None:
-    (home / "config.yaml").write_text("harness:\n  type: claude\n  binary: no-such-claude\n")
-    found = entry(isola("doctor", "--json"), "backend.default")
+@pytest.mark.parametrize(
+    ("section", "check"),
+    [
+        ("type: claude\n  binary: no-such-program", "claude.default"),
+        ("type: command\n  command: [no-such-program, ask]", "backend.default"),
+    ],
+)
+def test_a_program_that_is_not_there_fails(
+    isola: Isola, home: Path, section: str, check: str
+) -> None:
+    (home / "config.yaml").write_text(f"harness:\n  {section}\n")
+    found = entry(isola("doctor", "--json"), check)
     assert found["status"] == "fail"
-    assert "no-such-claude" in found["found"]
+    assert "no-such-program" in found["found"]
 
 
 def test_two_projects_in_one_folder_need_a_person(
