@@ -263,13 +263,11 @@ async def _look_at_backend(
 
 def _program(settings: Mapping[str, object]) -> str | None:
     """The program that a backend starts, where its settings say so; Claude Code has own checks."""
-    match settings.get("binary"), settings.get("command"):
+    match settings.get("binary"), settings.get("argv"):
         case str() as binary, _:
             return binary
         case _, [str() as first, *_]:
             return first
-        case _, str() as command:
-            return command.split()[0] if command.split() else None
         case _:
             return None
 

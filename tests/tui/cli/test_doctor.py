@@ -92,7 +92,7 @@ def test_an_endpoint_that_is_down_fails(isola: Isola, home: Path) -> None:
     ("section", "check"),
     [
         ("type: claude\n  binary: no-such-program", "claude.default"),
-        ("type: command\n  command: [no-such-program, ask]", "backend.default"),
+        ("type: command\n  argv: [no-such-program, ask]", "backend.default"),
     ],
 )
 def test_a_program_that_is_not_there_fails(
