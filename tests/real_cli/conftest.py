@@ -5,10 +5,7 @@ They run only where loopback is the one network there is: they call their makers
 
 from __future__ import annotations
 
-import json
-import os
 import socket
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -18,18 +15,8 @@ from isola_core.clock import SystemClock
 from isola_harnesses.claude.environment import ClaudeSettings
 from isola_harnesses.claude.harness import ClaudeHarness
 from tests.fake_model import FakeModel
+from tests.real_cli.agents import claude_environment, find_agent
 from tests.real_cli.claude_world import ClaudeWorld
-
-INSTALL = Path(__file__).parents[2] / "scripts" / "install-agents"
-
-SURROUNDINGS = {
-    name: value
-    for name, value in os.environ.items()
-    if name in ("ISOLA_AGENTS_DIR", "XDG_CACHE_HOME", "HOME", "PATH")
-}
-"""As they were before the tests got a home of their own: the cache is found by them."""
-
-KEY = "sk-ant-fake-000000000000000000000000000000000000abcdefghij0123456789"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,12 +31,10 @@ def claude_binary() -> Path:
     networks = [name for _, name in socket.if_nameindex()]
     if networks != ["lo"]:
         pytest.skip("a loopback-only network namespace is needed: run scripts/real-cli-tests")
-    found = subprocess.run(
-        [INSTALL, "--where"], env=SURROUNDINGS, capture_output=True, text=True, check=False
-    )
-    if found.returncode:
+    found = find_agent("claude")
+    if found is None:
         pytest.skip("the pinned Claude Code is not installed: run scripts/install-agents")
-    return Path(found.stdout.strip())
+    return found
 
 
 @pytest.fixture
@@ -60,25 +45,7 @@ def model() -> Iterator[FakeModel]:
 
 @pytest.fixture
 def claude_env(claude_binary: Path, model: FakeModel, tmp_path: Path) -> dict[str, str]:
-    """The environment of a person whose Claude Code is set up, with the fake model behind it."""
-    home = tmp_path / "home"
-    home.mkdir()
-    state = {"hasCompletedOnboarding": True, "customApiKeyResponses": {"approved": [KEY[-20:]]}}
-    (home / ".claude.json").write_text(json.dumps(state), encoding="utf-8")
-    return {
-        "HOME": str(home),
-        "PATH": f"{claude_binary.parent}{os.pathsep}{SURROUNDINGS['PATH']}",
-        "LANG": "C.UTF-8",
-        "ANTHROPIC_BASE_URL": model.url,
-        "ANTHROPIC_API_KEY": KEY,
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_ERROR_REPORTING": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_RETRIES": "0",
-        "CLAUDECODE": "1",
-        "TMUX": "/tmp/tmux-0/default,1,0",
-    }
+    return claude_environment(tmp_path / "home", claude_binary, model.url)
 
 
 @pytest.fixture

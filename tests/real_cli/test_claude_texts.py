@@ -5,30 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 
-from isola_core.text import normalise_message
 from tests.fake_model.reading import objects, texts
 from tests.real_cli.claude_world import ClaudeWorld
+from tests.real_cli.random_texts import random_text
 
 MESSAGES = 200
 PROJECTS = ("billing", "search", "docs")
-LEADING = ("", "", "", "!", "/", "?", "#", "@", " ", "\t", "\n", "//", "!!", "/clear ", "/cost ")
-ALPHABETS = (
-    "abcdefghij klmnop QRST 0123456789 .,;:()[]{}<>\"'`\\|$&*~^%",
-    "发票迁移审计项目设置回滚检索文档测试 ，。",
-    "インボイスの移行 検索 テスト",
-    "청구서 마이그레이션 검색",
-    "🎉👩‍👩‍👧🇪🇺👍🏽 e\u0301 \ufe0f\u200d\u200b\u2028",
-    "\t \n\n",
-)
-SIZES = (1, 5, 20, 80, 400, 2000)
-
-
-def random_text(source: random.Random, number: int) -> str:
-    size = 64 * 1024 if number % 50 == 7 else source.choice(SIZES)
-    alphabet = source.choice(ALPHABETS) + source.choice(ALPHABETS)
-    body = "".join(source.choice(alphabet) for _ in range(size))
-    text = f"{source.choice(LEADING)}{body}⟦{number}⟧"
-    return normalise_message(text)
 
 
 async def test_random_messages_arrive_exactly_once_in_their_own_session(
