@@ -18,7 +18,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from isola_core.errors import IsolaError
-from isola_core.paths import private_open
+from isola_core.paths import ensure_private_dir, private_open
 from isola_core.secrets import mask
 from isola_tui.board import Board
 from isola_tui.lines import one_line
@@ -215,7 +215,7 @@ def _ended_by_signals(app: IsolaApp) -> Iterator[None]:
 @contextlib.contextmanager
 def _log_to(state_dir: Path) -> Iterator[None]:
     """Warnings go to a private file: a line on the terminal would tear the screen."""
-    stream = private_open(state_dir / "isola.log", "a")
+    stream = private_open(ensure_private_dir(state_dir) / "isola.log", "a")
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Masked("%(asctime)s %(name)s %(levelname)s %(message)s"))
     root = logging.getLogger()
