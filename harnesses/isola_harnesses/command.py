@@ -15,7 +15,6 @@ the first answer names at `session_path`. No shell is involved.
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -51,12 +50,7 @@ from isola_harnesses.leftovers import Leftovers
 from isola_harnesses.one_shot import Ending, Limits, OneShot, Outcome
 from isola_harnesses.registry import HarnessServices
 from isola_harnesses.settings import read_settings
-
-_NOT_INHERITED: Final = re.compile(
-    r"CLAUDECODE|CLAUDE_CODE_(ENTRYPOINT|SSE_|SESSION|CHILD_|PARENT|AGENT)|CLAUDE_PID|TMUX"
-    r"|STY$|OLDPWD$|ISOLA"
-)
-"""Matched at the start of a name: what says "you run inside another agent, or inside us"."""
+from isola_harnesses.surroundings import without_surroundings
 
 _MAX_ARGUMENT: Final = 128 * 1024 - 1
 """Bytes of one argument: Linux refuses longer ones."""
@@ -219,7 +213,7 @@ class CommandHarness:
 
     def _environment(self, cwd: Path) -> dict[str, str]:
         given = self._services.env
-        env = {name: value for name, value in given.items() if not _NOT_INHERITED.match(name)}
+        env = without_surroundings(given)
         env["PWD"] = str(cwd)
         for name, source in self._settings.env_from.items():
             if source not in given:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -30,15 +29,10 @@ from isola_core.secrets import mask
 from isola_core.text import safe_label
 from isola_harnesses.judge_prompt import build_prompt, objects_in, read_answer
 from isola_harnesses.one_shot import Ending, Limits, OneShot, Outcome
+from isola_harnesses.surroundings import without_surroundings
 
 if TYPE_CHECKING:
     import httpx
-
-_NOT_INHERITED: Final = re.compile(
-    r"CLAUDECODE|CLAUDE_CODE_(ENTRYPOINT|SSE_|SESSION|CHILD_|BRIDGE_|PARENT|AGENT|TEAM|TASK_LIST)"
-    r"|CLAUDE_AGENT_SDK|CLAUDE_PID|AI_AGENT$|TMUX|STY$|OLDPWD$|ISOLA"
-)
-"""Matched at the start of a name: what says "you run inside another agent, or inside us"."""
 
 _CONNECT_S: Final = 10.0
 _MAX_BODY: Final = 512 * 1024
@@ -253,7 +247,7 @@ class CliJudge:
         if not argv or not argv[0].strip() or any("\0" in each for each in argv):
             raise ConfigError("judge.command is empty")
         self._argv = argv
-        self._env = {name: value for name, value in env.items() if not _NOT_INHERITED.match(name)}
+        self._env = without_surroundings(env)
         self._timeout_s = timeout_s
         self._as_argument = prompt == "argument"
         self._cwd = cwd

@@ -7,7 +7,6 @@ on the program that drives it. No value of the environment is ever stored or pri
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from isola_core.errors import HarnessError
+from isola_harnesses.surroundings import without_surroundings
 
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 _Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -59,12 +59,6 @@ class ClaudeSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("binary: it is empty")
 
 
-_NOT_INHERITED: Final = re.compile(
-    r"CLAUDECODE|CLAUDE_CODE_(ENTRYPOINT|SSE_|SESSION|CHILD_|BRIDGE_|PARENT|AGENT|TEAM|TASK_LIST)"
-    r"|CLAUDE_AGENT_SDK|CLAUDE_PID|AI_AGENT$|TMUX|STY$|ISOLA"
-)
-"""Matched at the start of a name. Everything else is the person's own and stays."""
-
 _ALWAYS: Final = {"CLAUDE_CODE_DISABLE_FILE_MENTIONS": "1"}
 """With mentions on, `@/any/file` in a message is read at once, outside the folder too and without
 a permission question (measured). The agent still sees the text and can ask to read the file."""
@@ -81,7 +75,7 @@ _LATER_TOOLS: Final = ("ScheduleWakeup", "CronCreate", "Monitor")
 
 def child_environment(settings: ClaudeSettings, env: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a child. Raises `HarnessError` where `env_from` names nothing."""
-    child = {name: value for name, value in env.items() if not _NOT_INHERITED.match(name)}
+    child = without_surroundings(env)
     child.update(_ALWAYS)
     if not settings.auto_memory:
         child["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"

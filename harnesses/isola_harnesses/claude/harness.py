@@ -46,7 +46,7 @@ Listener = Callable[[SessionRef, tuple[Question, ...]], None]
 
 
 class ClaudeHarness:
-    """`Harness`, `Streams`, `Interrupts`, `Rewinds`, `Confirms` and `Asks` for Claude Code."""
+    """Claude Code: `Harness`, `Streams`, `Interrupts`, `Holds`, `Rewinds`, `Confirms`, `Asks`."""
 
     def __init__(
         self,
@@ -82,6 +82,11 @@ class ClaudeHarness:
         """`dispatch`, with the reply's pieces, tool calls and the proof of receipt on the way."""
         live = await self._session(self._settled(session))
         return await live.turn(message, sink)
+
+    def holds(self, session: SessionRef) -> bool:
+        """Whether a child of this session lives in this process."""
+        live = self._live.get(session.id)
+        return live is not None and live.pid is not None
 
     async def interrupt(self, session: SessionRef) -> None:
         """End the running turn; the session stays."""

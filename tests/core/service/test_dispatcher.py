@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from isola_core.model import DecisionState, DeliveryState, RewindState
+from isola_core.ports import SessionRef
 from isola_core.service.settings import Settings
 from isola_core.store import sessions
 from isola_core.store.transaction import Transaction
@@ -135,6 +136,36 @@ async def test_a_second_process_leaves_a_driven_session_alone(tmp_path: Path) ->
         await first
         await one.deliver()
         assert harness.texts("billing") == ["one", "two"]
+
+
+class HoldingHarness(ScriptedHarness):
+    """A backend with a child of its own for each session."""
+
+    held = True
+
+    def holds(self, session: SessionRef) -> bool:
+        return self.held
+
+
+async def test_a_session_whose_child_lives_here_stays_ours(tmp_path: Path) -> None:
+    harness = HoldingHarness(tmp_path / "log")
+    async with (
+        open_world(tmp_path, pid=1, harness=harness) as one,
+        open_world(tmp_path, pid=2, harness=ScriptedHarness(tmp_path / "log")) as two,
+    ):
+        await one.say("@billing first")
+        await one.deliver()
+        waiting = await two.say("@billing second")
+        await two.deliver()
+        assert (await two.now(waiting)).delivery is DeliveryState.PENDING
+        await one.deliver()
+        assert (await two.now(waiting)).delivery is DeliveryState.ANSWERED
+        harness.held = False
+        await one.say("@billing third")
+        await one.deliver()
+        last = await two.say("@billing fourth")
+        await two.deliver()
+        assert (await two.now(last)).delivery is DeliveryState.ANSWERED
 
 
 async def _left_behind(

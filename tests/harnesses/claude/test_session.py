@@ -49,6 +49,14 @@ async def test_a_restart_resumes_the_same_session(make_desk: MakeDesk) -> None:
     assert again.starts[-1]["arguments"][-2:] == ["--resume", first.backend_id]
 
 
+async def test_a_session_is_held_while_its_child_lives(desk: Desk) -> None:
+    assert not desk.harness.holds(desk.session)
+    await desk.send("one")
+    assert desk.harness.holds(desk.session)
+    await desk.harness.close()
+    assert not desk.harness.holds(desk.session)
+
+
 async def test_settings_become_arguments(make_desk: MakeDesk) -> None:
     settings = ClaudeSettings(
         model="opus",
