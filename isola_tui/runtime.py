@@ -31,7 +31,7 @@ from isola_core.service.delegated import DelegatedService
 from isola_core.service.dispatcher import Dispatcher
 from isola_core.service.recovery import Recovery
 from isola_core.service.settings import Core, Settings, Vault, ensure_owner
-from isola_core.store import sessions
+from isola_core.store import deliveries
 from isola_core.store.sqlite import SqliteStore
 from isola_harnesses.judges import create_judge
 from isola_harnesses.registry import HarnessServices, create_harness
@@ -51,7 +51,7 @@ class StoreHistory:
     async def turns(self, session: SessionRef) -> Sequence[PastTurn]:
         """The session's finished turns of its current generation, oldest first."""
         return await self._store.read(
-            lambda tx: sessions.past_turns(tx, session.id, session.generation)
+            lambda tx: deliveries.past_turns(tx, session.id, session.generation)
         )
 
 

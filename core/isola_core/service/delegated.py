@@ -33,7 +33,7 @@ from isola_core.service.outbox import (
     take_back,
 )
 from isola_core.service.settings import Core
-from isola_core.store import conversations, decisions, memories, sessions
+from isola_core.store import conversations, decisions, deliveries, memories
 from isola_core.store.transaction import Transaction
 from isola_core.text import normalise_message
 
@@ -268,7 +268,7 @@ class DelegatedService:
         def work(tx: Transaction) -> DecisionView:
             view = self._tentative(tx, decision)
             if view.held:
-                newest = sessions.newest_delivery(tx, view.id)
+                newest = deliveries.newest_delivery(tx, view.id)
                 begun = newest is not None and newest.written is not None
                 deadline = tx.now + self.core.settings.isolation_ms if begun else None
                 decisions.set_window(tx, view.id, deadline, held=False)
@@ -285,10 +285,10 @@ class DelegatedService:
         def work(tx: Transaction) -> DecisionView:
             view = self._tentative(tx, decision)
             self._need_text(view, None)
-            newest = sessions.newest_delivery(tx, view.id)
+            newest = deliveries.newest_delivery(tx, view.id)
             if newest is not None and newest.state is DeliveryState.UNKNOWN:
                 error = "unknown; you sent it again"
-                sessions.move_delivery(tx, newest, DeliveryState.FAILED, error=error)
+                deliveries.move_delivery(tx, newest, DeliveryState.FAILED, error=error)
             elif newest is None or newest.state not in (
                 DeliveryState.FAILED,
                 DeliveryState.CANCELLED,
@@ -304,11 +304,11 @@ class DelegatedService:
 
         def work(tx: Transaction) -> DecisionView:
             view = self._tentative(tx, decision)
-            newest = sessions.newest_delivery(tx, view.id)
+            newest = deliveries.newest_delivery(tx, view.id)
             if newest is None or newest.state is not DeliveryState.UNKNOWN:
                 raise Conflict(f"the delivery of {view.id} is {view.delivery}, not unknown")
-            sessions.move_delivery(tx, newest, DeliveryState.ANSWERED, proof="seen by the person")
-            sessions.restore_turn(tx, newest.id)
+            deliveries.move_delivery(tx, newest, DeliveryState.ANSWERED, proof="seen by the person")
+            deliveries.restore_turn(tx, newest.id)
             return self._find(tx, view.id)
 
         return await self.core.store.write(work)
@@ -318,15 +318,15 @@ class DelegatedService:
 
         def work(tx: Transaction) -> DecisionView:
             view = self._tentative(tx, decision)
-            newest = sessions.newest_delivery(tx, view.id)
+            newest = deliveries.newest_delivery(tx, view.id)
             match newest.state if newest else None:
                 case DeliveryState.PENDING | DeliveryState.RUNNING:
                     assert newest is not None
                     error = "stopped before it was sent"
-                    sessions.move_delivery(tx, newest, DeliveryState.CANCELLED, error=error)
+                    deliveries.move_delivery(tx, newest, DeliveryState.CANCELLED, error=error)
                 case DeliveryState.WRITTEN | DeliveryState.RECEIVED:
                     assert newest is not None
-                    sessions.request_interrupt(tx, newest)
+                    deliveries.request_interrupt(tx, newest)
                 case _:
                     raise Conflict(f"no turn of {view.id} is running")
             return self._find(tx, view.id)

@@ -24,7 +24,6 @@ from isola_core.memory.scopes import project_read_set
 from isola_core.model import (
     LIVE_DELIVERIES,
     DeliveryState,
-    RewindState,
 )
 from isola_core.ports import (
     Confirms,
@@ -33,21 +32,20 @@ from isola_core.ports import (
     Interrupts,
     Outgoing,
     QuotedContext,
-    Rewinds,
     SessionRef,
     SessionState,
     Streams,
     TurnEvent,
     TurnEventKind,
-    TurnRef,
     TurnResult,
 )
 from isola_core.secrets import mask
 from isola_core.service.live import Live
 from isola_core.service.proof import settle_by_receipt
+from isola_core.service.rewinding import PendingRewinds
 from isola_core.service.settings import Core
-from isola_core.store import decisions, projects, sessions
-from isola_core.store.sessions import Delivery, Rewind
+from isola_core.store import decisions, deliveries, projects, sessions
+from isola_core.store.deliveries import Delivery
 from isola_core.store.transaction import Transaction
 
 LOG = logging.getLogger("isola.driver")
@@ -57,10 +55,6 @@ REPLY_LIMIT: Final = 4_000_000
 
 ERROR_LIMIT: Final = 2_000
 META_LIMIT: Final = 20_000
-BRIEFING_TURNS: Final = 12
-BRIEFING_CHARACTERS: Final = 6_000
-REWIND_ATTEMPTS: Final = 3
-"""After so many failures a fresh session takes over: the wrong text must not stay."""
 
 
 class Driver:
@@ -99,26 +93,34 @@ class Driver:
         if self.harness is None:
             await self._refuse_all()
             return
-        await self._rewind_all(self.harness)
+        await self._forget(self.harness)
         await self._confirm_unknown(self.harness)
         while True:
-            await self._rewind_all(self.harness)
+            await self._forget(self.harness)
             delivery = await self.core.store.write(self._claim)
             if delivery is None:
                 return
             await self._deliver(self.harness, delivery)
 
+    async def _forget(self, harness: Harness) -> None:
+        """Let the session forget what was taken back, before anything else is delivered to it."""
+        rewinds = PendingRewinds(self.core, self.session, self._check_fence)
+        try:
+            self.ref = await rewinds.do_all(harness, self.ref)
+        finally:
+            self.progressed |= rewinds.done > 0
+
     def _claim(self, tx: Transaction) -> Delivery | None:
         self._check_fence(tx)
-        if self.finishing or sessions.pending_rewinds(tx, self.session):
+        if self.finishing or deliveries.pending_rewinds(tx, self.session):
             return None
-        for delivery in sessions.open_deliveries(tx, self.session):
+        for delivery in deliveries.open_deliveries(tx, self.session):
             if delivery.state in LIVE_DELIVERIES:
                 return None
             if delivery.state is DeliveryState.PENDING:
                 self.progressed = True
-                sessions.move_delivery(tx, delivery, DeliveryState.RUNNING, fence=self._fence)
-                return sessions.delivery_by_id(tx, delivery.id)
+                deliveries.move_delivery(tx, delivery, DeliveryState.RUNNING, fence=self._fence)
+                return deliveries.delivery_by_id(tx, delivery.id)
         return None
 
     def _check_fence(self, tx: Transaction) -> None:
@@ -218,15 +220,15 @@ class Driver:
     ) -> Delivery | None:
         """Commit that the text is about to be handed over. None: it was taken back meanwhile."""
         self._check_fence(tx)
-        now = sessions.delivery_by_id(tx, delivery.id)
+        now = deliveries.delivery_by_id(tx, delivery.id)
         if now.state is not DeliveryState.RUNNING or now.fence != self._fence:
             return None
         digest = hashlib.sha256(outgoing.text.encode()).hexdigest()
-        sessions.move_delivery(
+        deliveries.move_delivery(
             tx, now, DeliveryState.WRITTEN, generation=self.ref.generation, sent_hash=digest
         )
         decisions.start_window(tx, delivery.decision, self.core.settings.isolation_ms)
-        return sessions.delivery_by_id(tx, delivery.id)
+        return deliveries.delivery_by_id(tx, delivery.id)
 
     async def _dispatch(
         self, harness: Harness, delivery: Delivery, outgoing: Outgoing
@@ -265,9 +267,9 @@ class Driver:
 
     async def _mark_received(self, delivery: Delivery, proof: str) -> None:
         def work(tx: Transaction) -> None:
-            now = sessions.delivery_by_id(tx, delivery.id)
+            now = deliveries.delivery_by_id(tx, delivery.id)
             if now.state is DeliveryState.WRITTEN and now.fence == self._fence:
-                sessions.move_delivery(tx, now, DeliveryState.RECEIVED, proof=mask(proof[:200]))
+                deliveries.move_delivery(tx, now, DeliveryState.RECEIVED, proof=mask(proof[:200]))
 
         await self.core.store.write(work)
 
@@ -276,7 +278,7 @@ class Driver:
         delivery, turn = self._current, self._turn
         if delivery is None or turn is None or self._interrupted:
             return
-        now = await self.core.store.read(lambda tx: sessions.delivery_by_id(tx, delivery.id))
+        now = await self.core.store.read(lambda tx: deliveries.delivery_by_id(tx, delivery.id))
         if not now.interrupt or self._turn is not turn:
             return
         self._interrupted = True
@@ -294,7 +296,7 @@ class Driver:
         meta = _meta(result)
 
         def work(tx: Transaction) -> None:
-            now = sessions.delivery_by_id(tx, delivery.id)
+            now = deliveries.delivery_by_id(tx, delivery.id)
             if now.state not in LIVE_DELIVERIES or now.fence != self._fence:
                 return
             if result.backend_id is not None and result.backend_id != self.ref.backend_id:
@@ -302,15 +304,15 @@ class Driver:
                 sessions.update_session(tx, self.ref)
             state = self._outcome(now, result)
             generation = now.generation if now.generation is not None else self.ref.generation
-            sessions.insert_turn(
+            deliveries.insert_turn(
                 tx, now, generation, result.turn_id, reply, outgoing.context, meta, started
             )
             kept = state is DeliveryState.ANSWERED and not now.interrupt
             if not kept:
-                sessions.excise_turn(tx, now.id)
+                deliveries.excise_turn(tx, now.id)
             elif outgoing.context.briefing:
                 sessions.update_session(tx, self.ref, briefing="")
-            sessions.move_delivery(
+            deliveries.move_delivery(
                 tx,
                 now,
                 state,
@@ -319,7 +321,7 @@ class Driver:
                 unwritten=not result.ok and not result.written,
             )
             if now.interrupt and not result.ok and not result.written:
-                sessions.drop_rewind(tx, now.id)
+                deliveries.drop_rewind(tx, now.id)
 
         await self.core.store.write(work)
 
@@ -335,9 +337,9 @@ class Driver:
         """Before anything was written."""
 
         def work(tx: Transaction) -> None:
-            now = sessions.delivery_by_id(tx, delivery.id)
+            now = deliveries.delivery_by_id(tx, delivery.id)
             if now.state is DeliveryState.RUNNING and now.fence == self._fence:
-                sessions.move_delivery(
+                deliveries.move_delivery(
                     tx,
                     now,
                     DeliveryState.FAILED,
@@ -351,12 +353,12 @@ class Driver:
         """Something of ours failed: what was not written has failed, the rest is unknown."""
 
         def work(tx: Transaction) -> None:
-            now = sessions.delivery_by_id(tx, delivery.id)
+            now = deliveries.delivery_by_id(tx, delivery.id)
             if now.fence != self._fence or now.state not in LIVE_DELIVERIES:
                 return
             running = now.state is DeliveryState.RUNNING
             state = DeliveryState.FAILED if running else DeliveryState.UNKNOWN
-            sessions.move_delivery(tx, now, state, error=mask(error[:ERROR_LIMIT]))
+            deliveries.move_delivery(tx, now, state, error=mask(error[:ERROR_LIMIT]))
 
         await self.core.store.write(work)
 
@@ -364,7 +366,9 @@ class Driver:
 
     async def _confirm_unknown(self, harness: Harness) -> None:
         """Ask the backend's own record about deliveries whose end nobody saw."""
-        waiting = await self.core.store.read(lambda tx: sessions.open_deliveries(tx, self.session))
+        waiting = await self.core.store.read(
+            lambda tx: deliveries.open_deliveries(tx, self.session)
+        )
         for delivery in waiting:
             if delivery.state is not DeliveryState.UNKNOWN or not isinstance(harness, Confirms):
                 continue
@@ -382,72 +386,6 @@ class Driver:
                 settle_by_receipt, core=self.core, delivery=delivery.id, receipt=receipt
             )
             await self.core.store.write(settle)
-
-    # -- rewinds
-
-    async def _rewind_all(self, harness: Harness) -> None:
-        pending = await self.core.store.read(lambda tx: sessions.pending_rewinds(tx, self.session))
-        for rewind in pending:
-            await self._rewind(harness, rewind)
-
-    async def _rewind(self, harness: Harness, rewind: Rewind) -> None:
-        if rewind.generation is not None and rewind.generation != self.ref.generation:
-            note = "its session had been reset since"
-            await self._rewound(rewind, RewindState.DONE, note, self.ref, briefed=False)
-            return
-        text = self.core.vault.text_of(await self._message_of(rewind)) or rewind.text
-        turn = TurnRef(rewind.delivery, rewind.turn_id, text, rewind.context)
-        if isinstance(harness, Rewinds) and rewind.attempts < REWIND_ATTEMPTS:
-            try:
-                done = await harness.rewind(self.ref, turn)
-            except Exception as error:
-                words = f"not forgotten yet: {_words(error)}"
-                LOG.warning("rewind %s failed: %s", rewind.id, words)
-                await self.core.store.write(
-                    lambda tx: sessions.count_rewind_attempt(tx, rewind, mask(words))
-                )
-                await self._rewind(harness, replace(rewind, attempts=rewind.attempts + 1))
-                return
-            note = done.note or "the turn was taken out of the session"
-            if done.kept_changes:
-                note += "; files it changed stay changed: " + ", ".join(done.kept_changes)
-            state = RewindState.REPLACED if done.replaced else RewindState.DONE
-            await self._rewound(rewind, state, note, done.session, briefed=done.replaced)
-            return
-        fresh = await harness.reset_session(self.ref)
-        note = "the session could not forget one turn alone; a fresh session took over"
-        await self._rewound(rewind, RewindState.REPLACED, note, fresh, briefed=True)
-
-    async def _message_of(self, rewind: Rewind) -> str:
-        delivery = await self.core.store.read(
-            lambda tx: sessions.delivery_by_id(tx, rewind.delivery)
-        )
-        return delivery.message
-
-    async def _rewound(
-        self, rewind: Rewind, state: RewindState, note: str, ref: SessionRef, *, briefed: bool
-    ) -> None:
-        old = self.ref
-
-        def work(tx: Transaction) -> None:
-            self._check_fence(tx)
-            if ref != old or briefed:
-                briefing = _briefing(tx, self.session, old.generation) if briefed else None
-                sessions.update_session(tx, ref, briefing=briefing)
-            sessions.move_rewind(tx, rewind, state, mask(note))
-
-        await self.core.store.write(work)
-        self.progressed = True
-        self.ref = ref
-
-
-def _briefing(tx: Transaction, session: str, generation: int) -> str:
-    """What a fresh session must know: the last turns of the old one that may stay, shortened."""
-    lines: list[str] = []
-    for turn in sessions.past_turns(tx, session, generation)[-BRIEFING_TURNS:]:
-        lines.append(f"User: {turn.sent[:600]}")
-        lines.append(f"Agent: {turn.reply[:600]}")
-    return "\n".join(lines)[-BRIEFING_CHARACTERS:]
 
 
 def _sink(

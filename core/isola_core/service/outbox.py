@@ -16,7 +16,7 @@ from isola_core.model import (
     WriteTaskState,
 )
 from isola_core.service.settings import Core
-from isola_core.store import conversations, decisions, memories, projects, sessions
+from isola_core.store import conversations, decisions, deliveries, memories, projects, sessions
 from isola_core.store.transaction import Transaction
 
 
@@ -53,7 +53,7 @@ def active_project(tx: Transaction, core: Core, project: str) -> Project:
 def enqueue(tx: Transaction, core: Core, decision: str, project: Project, lane: str) -> None:
     """Put the first attempt of a tentative decision into the outbox, with its write task."""
     session = _session_for(tx, core, project, lane)
-    sessions.insert_delivery(tx, core.ids.new("l"), decision, session, 1)
+    deliveries.insert_delivery(tx, core.ids.new("l"), decision, session, 1)
     memories.insert_write_task(tx, decision, 0, None, None)
 
 
@@ -90,21 +90,21 @@ def take_back(
     retires memories, subtracts what the judge learned, and orders the rewind of what was written.
     """
     decisions.move_decision(tx, view, state)
-    newest = sessions.newest_delivery(tx, view.id)
+    newest = deliveries.newest_delivery(tx, view.id)
     stopped = interrupting = rewinding = False
-    for delivery in sessions.deliveries_of(tx, view.id):
+    for delivery in deliveries.deliveries_of(tx, view.id):
         if delivery.written is not None:
-            sessions.insert_rewind(tx, core.ids.new("r"), delivery)
+            deliveries.insert_rewind(tx, core.ids.new("r"), delivery)
             rewinding = True
         match delivery.state:
             case DeliveryState.PENDING | DeliveryState.RUNNING:
-                sessions.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=reason)
+                deliveries.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=reason)
                 stopped = True
             case DeliveryState.WRITTEN | DeliveryState.RECEIVED:
-                sessions.request_interrupt(tx, delivery)
+                deliveries.request_interrupt(tx, delivery)
                 interrupting = True
             case DeliveryState.UNKNOWN:
-                sessions.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=reason)
+                deliveries.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=reason)
             case _:
                 pass
     waiting = memories.open_write_tasks(tx, view.id)
@@ -146,12 +146,12 @@ def give_target(
 
 def new_attempt(tx: Transaction, core: Core, decision: str) -> None:
     """One more attempt for a tentative decision whose newest attempt has ended."""
-    newest = sessions.newest_delivery(tx, decision)
+    newest = deliveries.newest_delivery(tx, decision)
     assert newest is not None
     assert newest.state not in LIVE_DELIVERIES
     view = decisions.decision_views(tx, core.owner.id, [decision])[0]
     project = active_project(tx, core, newest.project)
     session = _session_for(tx, core, project, view.lane)
-    sessions.insert_delivery(tx, core.ids.new("l"), decision, session, newest.attempt + 1)
+    deliveries.insert_delivery(tx, core.ids.new("l"), decision, session, newest.attempt + 1)
     if not view.held:
         decisions.set_window(tx, decision, None, held=False)

@@ -13,8 +13,8 @@ from isola_core.ports import QuotedContext, Receipt, ReceiptState
 from isola_core.secrets import mask
 from isola_core.service.outbox import new_attempt
 from isola_core.service.settings import Core
-from isola_core.store import decisions, sessions
-from isola_core.store.sessions import Delivery
+from isola_core.store import decisions, deliveries
+from isola_core.store.deliveries import Delivery
 from isola_core.store.transaction import Transaction
 
 AUTOMATIC_ATTEMPTS: Final = 5
@@ -23,26 +23,26 @@ AUTOMATIC_ATTEMPTS: Final = 5
 
 def recover(tx: Transaction, core: Core, session: str) -> None:
     """Settle what a dead driver of this session left, as its lease goes to the next one."""
-    for delivery in sessions.open_deliveries(tx, session):
+    for delivery in deliveries.open_deliveries(tx, session):
         match delivery.state:
             case DeliveryState.RUNNING:
                 error = "the program ended before it was sent"
-                sessions.move_delivery(tx, delivery, DeliveryState.FAILED, error=error)
+                deliveries.move_delivery(tx, delivery, DeliveryState.FAILED, error=error)
                 _try_again(tx, core, delivery)
             case DeliveryState.WRITTEN | DeliveryState.RECEIVED:
                 if delivery.interrupt:
                     error = "stopped"
-                    sessions.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=error)
+                    deliveries.move_delivery(tx, delivery, DeliveryState.CANCELLED, error=error)
                 else:
                     error = "the program ended while it was on its way"
-                    sessions.move_delivery(tx, delivery, DeliveryState.UNKNOWN, error=error)
+                    deliveries.move_delivery(tx, delivery, DeliveryState.UNKNOWN, error=error)
             case _:
                 pass
 
 
 def settle_by_receipt(tx: Transaction, core: Core, delivery: str, receipt: Receipt) -> None:
     """End an unknown delivery as the backend's record proves; without proof it stays unknown."""
-    now = sessions.delivery_by_id(tx, delivery)
+    now = deliveries.delivery_by_id(tx, delivery)
     if now.state is not DeliveryState.UNKNOWN:
         return
     proof = mask(receipt.proof)
@@ -51,13 +51,13 @@ def settle_by_receipt(tx: Transaction, core: Core, delivery: str, receipt: Recei
             return
         case ReceiptState.ABSENT:
             error = "it had not arrived; sent again"
-            sessions.move_delivery(tx, now, DeliveryState.FAILED, error=error, unwritten=True)
+            deliveries.move_delivery(tx, now, DeliveryState.FAILED, error=error, unwritten=True)
             _try_again(tx, core, now)
         case ReceiptState.RECEIVED:
             error = "it arrived, then its turn was cut off"
-            sessions.move_delivery(tx, now, DeliveryState.FAILED, error=error, proof=proof)
+            deliveries.move_delivery(tx, now, DeliveryState.FAILED, error=error, proof=proof)
         case ReceiptState.ANSWERED:
-            sessions.insert_turn(
+            deliveries.insert_turn(
                 tx,
                 now,
                 now.generation or 0,
@@ -67,7 +67,7 @@ def settle_by_receipt(tx: Transaction, core: Core, delivery: str, receipt: Recei
                 "{}",
                 now.written or tx.now,
             )
-            sessions.move_delivery(tx, now, DeliveryState.ANSWERED, error="", proof=proof)
+            deliveries.move_delivery(tx, now, DeliveryState.ANSWERED, error="", proof=proof)
 
 
 def _try_again(tx: Transaction, core: Core, delivery: Delivery) -> None:

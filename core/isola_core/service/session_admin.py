@@ -12,7 +12,7 @@ from isola_core.service.dispatcher import is_driven
 from isola_core.service.outbox import active_project
 from isola_core.service.proof import recover
 from isola_core.service.settings import Core
-from isola_core.store import memories, sessions
+from isola_core.store import deliveries, memories, sessions
 from isola_core.store.sessions import StoredSession
 from isola_core.store.transaction import Transaction
 
@@ -81,7 +81,7 @@ class SessionAdmin:
             raise Conflict(f"{fresh.key} went to another process meanwhile; nothing was changed")
         sessions.update_session(tx, fresh, briefing="")
         memories.audit(tx, self._core.owner.id, "user", "session.reset", fresh.id, "reset")
-        states = [each.state for each in sessions.open_deliveries(tx, fresh.id)]
+        states = [each.state for each in deliveries.open_deliveries(tx, fresh.id)]
         return Reset(
             fresh,
             harness,

@@ -8,7 +8,7 @@ from pathlib import Path
 from isola_core.model import DecisionState, DeliveryState, RewindState
 from isola_core.ports import SessionRef
 from isola_core.service.settings import Settings
-from isola_core.store import sessions
+from isola_core.store import deliveries, sessions
 from isola_core.store.transaction import Transaction
 from tests.core.world import (
     INFRA,
@@ -179,11 +179,11 @@ async def _left_behind(
         def work(tx: Transaction) -> None:
             session = str(row["session"])
             fence = sessions.take_lease(tx, session, dead.processes.me())
-            delivery = sessions.delivery_by_id(tx, str(row["id"]))
-            sessions.move_delivery(tx, delivery, DeliveryState.RUNNING, fence=fence)
+            delivery = deliveries.delivery_by_id(tx, str(row["id"]))
+            deliveries.move_delivery(tx, delivery, DeliveryState.RUNNING, fence=fence)
             if state is DeliveryState.WRITTEN:
-                delivery = sessions.delivery_by_id(tx, delivery.id)
-                sessions.move_delivery(tx, delivery, state, generation=0, sent_hash="h")
+                delivery = deliveries.delivery_by_id(tx, delivery.id)
+                deliveries.move_delivery(tx, delivery, state, generation=0, sent_hash="h")
 
         await dead.store.write(work)
         return decision.id

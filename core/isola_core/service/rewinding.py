@@ -1,0 +1,109 @@
+"""Taking misrouted turns out of a session, as stored tasks that survive a crash.
+
+A harness that can forget one turn does; one that cannot, or that keeps failing, gets a fresh
+session with a briefing instead: the wrong text must not stay, whatever it costs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from isola_core.model import RewindState
+from isola_core.ports import Harness, Rewinds, SessionRef, TurnRef
+from isola_core.secrets import mask
+from isola_core.service.settings import Core
+from isola_core.store import deliveries, sessions
+from isola_core.store.deliveries import Rewind
+from isola_core.store.transaction import Transaction
+
+LOG = logging.getLogger("isola.rewinding")
+
+ATTEMPTS: Final = 3
+"""After so many failures a fresh session takes over."""
+
+BRIEFING_TURNS: Final = 12
+BRIEFING_CHARACTERS: Final = 6_000
+BRIEFING_TEXT: Final = 600
+"""Characters of one text in a briefing."""
+
+
+class PendingRewinds:
+    """The pending rewinds of one session. `check_fence` raises where the lease is not ours."""
+
+    def __init__(
+        self, core: Core, session: str, check_fence: Callable[[Transaction], None]
+    ) -> None:
+        self.done = 0
+        self._core = core
+        self._session = session
+        self._check_fence = check_fence
+
+    async def do_all(self, harness: Harness, ref: SessionRef) -> SessionRef:
+        """Forget everything that is pending; the reference to use from now on."""
+        pending = await self._core.store.read(
+            lambda tx: deliveries.pending_rewinds(tx, self._session)
+        )
+        for rewind in pending:
+            ref = await self._rewind(harness, ref, rewind)
+        return ref
+
+    async def _rewind(self, harness: Harness, ref: SessionRef, rewind: Rewind) -> SessionRef:
+        if rewind.generation is not None and rewind.generation != ref.generation:
+            note = "its session had been reset since"
+            return await self._rewound(rewind, RewindState.DONE, note, ref, ref)
+        turn = TurnRef(rewind.delivery, rewind.turn_id, await self._text(rewind), rewind.context)
+        while isinstance(harness, Rewinds) and rewind.attempts < ATTEMPTS:
+            try:
+                done = await harness.rewind(ref, turn)
+            except Exception as error:
+                words = f"not forgotten yet: {type(error).__name__}: {error}"
+                LOG.warning("rewind %s failed: %s", rewind.id, type(error).__name__)
+                await self._count(rewind, mask(words))
+                rewind = replace(rewind, attempts=rewind.attempts + 1)
+                continue
+            note = done.note or "the turn was taken out of the session"
+            if done.kept_changes:
+                note += "; files it changed stay changed: " + ", ".join(done.kept_changes)
+            state = RewindState.REPLACED if done.replaced else RewindState.DONE
+            return await self._rewound(rewind, state, note, ref, done.session)
+        fresh = await harness.reset_session(ref)
+        note = "the session could not forget one turn alone; a fresh session took over"
+        return await self._rewound(rewind, RewindState.REPLACED, note, ref, fresh)
+
+    async def _text(self, rewind: Rewind) -> str:
+        """The text as it was sent, also where only a masked copy is stored."""
+        delivery = await self._core.store.read(
+            lambda tx: deliveries.delivery_by_id(tx, rewind.delivery)
+        )
+        return self._core.vault.text_of(delivery.message) or rewind.text
+
+    async def _count(self, rewind: Rewind, words: str) -> None:
+        await self._core.store.write(lambda tx: deliveries.count_rewind_attempt(tx, rewind, words))
+
+    async def _rewound(
+        self, rewind: Rewind, state: RewindState, note: str, old: SessionRef, new: SessionRef
+    ) -> SessionRef:
+        def work(tx: Transaction) -> None:
+            self._check_fence(tx)
+            if state is RewindState.REPLACED:
+                briefing = _briefing(tx, self._session, old.generation)
+                sessions.update_session(tx, new, briefing=briefing)
+            elif new != old:
+                sessions.update_session(tx, new)
+            deliveries.move_rewind(tx, rewind, state, mask(note))
+
+        await self._core.store.write(work)
+        self.done += 1
+        return new
+
+
+def _briefing(tx: Transaction, session: str, generation: int) -> str:
+    """What a fresh session must know: the last turns of the old one that may stay, shortened."""
+    lines: list[str] = []
+    for turn in deliveries.past_turns(tx, session, generation)[-BRIEFING_TURNS:]:
+        lines.append(f"User: {turn.sent[:BRIEFING_TEXT]}")
+        lines.append(f"Agent: {turn.reply[:BRIEFING_TEXT]}")
+    return "\n".join(lines)[-BRIEFING_CHARACTERS:]
