@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from isola_core.model import Attribution, Candidate, DecisionView, DeliveryState, Stage
 from isola_core.ports import Question, SessionRef, TurnEvent, TurnEventKind
 from isola_core.projects import NewProject
-from isola_core.store import decisions, sessions
+from isola_core.store import decisions, deliveries
 from isola_core.store.transaction import Transaction
 from tests.tui.stage import CONVERSATION, PROJECTS, Stage_, say
 
@@ -151,9 +151,9 @@ async def end_delivery(stage: Stage_, view: DecisionView, state: DeliveryState, 
     """Make a delivery end badly, as a backend that has gone would."""
 
     def work(tx: Transaction) -> None:
-        newest = sessions.newest_delivery(tx, view.id)
+        newest = deliveries.newest_delivery(tx, view.id)
         assert newest is not None
-        sessions.move_delivery(tx, newest, state, error=error)
+        deliveries.move_delivery(tx, newest, state, error=error)
 
     await stage.runtime.store.write(work)
     await stage.until(lambda: stage.view(view.id).delivery is state)
