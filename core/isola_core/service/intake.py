@@ -148,9 +148,7 @@ class Intake:
             return Accepted(tuple(decisions.decisions_of_message(tx, owner, known)), True), None
         conversations.ensure_conversation(tx, owner, incoming.conversation)
         self._state = refreshed(tx, owner, self._state)
-        context = routing_context(
-            tx, self._core, self._state, incoming.conversation, incoming.asking, incoming.visible
-        )
+        context = RoutingContext(projects=self._state.projects)
         stored = mask(text) if incoming.unstored else text
         targets, body = incoming.targets, stored
         if not targets and not incoming.raw:
@@ -158,6 +156,10 @@ class Intake:
             targets, body = marks.targets, marks.text
             if is_blank(body):
                 raise InvalidInput("there is a project's name but no message; nothing was sent")
+        if not targets:
+            context = routing_context(
+                tx, self._core, self._state, incoming.conversation, incoming.asking, incoming.visible
+            )
         said = _Text(body, None, text)
         if body != stored:
             said = _Text(body, stored, self._router.addressed(text, context).text)
@@ -251,7 +253,9 @@ class Intake:
             weak_label=target is not None and not (seen or by_hand),
         )
         if target is not None:
-            project = active_project(tx, self._core, target.project)
+            project = self._state.project(target.project)
+            if project is None:  # says whether it is unknown or retired
+                project = active_project(tx, self._core, target.project)
             enqueue(tx, self._core, decision, project, target.lane)
             if not incoming.raw:
                 conversations.set_inertia(
