@@ -83,7 +83,7 @@ def _read(file: Path, *, needed: bool) -> bytes | None:
         if entry.st_size > SIZE_LIMIT:
             raise _refusal(file, [f"the file is larger than {SIZE_LIMIT:,} bytes"])
         return file.read_bytes()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         if not needed and not os.path.lexists(file):
             return None
         raise _refusal(file, [f"there is no file {file}; `isola init` writes one"]) from error
