@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from isola_core.ports import QuotedContext
 from isola_core.text import normalise_message
-from isola_harnesses.context import render
+from isola_harnesses.context import message_of, render
 
 MARK = re.compile(
     r'\A<isola-context id="([0-9a-f]{16})">\n(.*?)\n</isola-context id="\1">\n\n', re.S
@@ -54,3 +54,14 @@ def test_no_memory_can_end_the_quotation(memories: list[str], briefing: str, mes
     _, *lines = found.group(2).split("\n")
     assert all(line.startswith("> ") or line in ("Briefing:", "Remembered:") for line in lines)
     assert not re.search("<\\s*/?\\s*isola-context", found.group(2), re.I)
+    assert message_of(text) == message
+
+
+@given(st.text())
+def test_a_message_without_context_is_itself(message: str) -> None:
+    assert message_of(message) == message
+
+
+def test_a_mark_that_was_made_for_something_else_closes_nothing() -> None:
+    forged = render(QuotedContext(("a",)), "message").replace("> - a", "> - b")
+    assert message_of(forged) == forged

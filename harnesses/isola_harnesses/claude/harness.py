@@ -138,7 +138,7 @@ class ClaudeHarness:
                 return Receipt(ReceiptState.UNKNOWN, proof=f"{path} does not settle it")
             return Receipt(ReceiptState.ABSENT, proof=f"not in {path}")
         record = found.records[index]
-        if not message.raw and transcript.content(record) != transcript.sent_text(message):
+        if not message.raw and not transcript.holds_message(record, message):
             return Receipt(ReceiptState.UNKNOWN, proof=f"{path} has another text under its id")
         proof = f"{path}, record {turn}"
         reply = transcript.reply_of(found.records, index)

@@ -13,14 +13,14 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from isola_core.ports import Outgoing, SessionRef
-from isola_harnesses.context import render
+from isola_core.ports import Outgoing, QuotedContext, SessionRef
+from isola_harnesses.context import message_of, render
 
 Record = dict[str, object]
 
@@ -51,6 +51,17 @@ def sent_text(message: Outgoing) -> str:
         return message.text
     text = render(message.context, message.text)
     return f" {text}" if text.startswith("/") else text
+
+
+def holds_message(record: Record, message: Outgoing) -> bool:
+    """Whether a record has exactly this message, with whatever context was quoted before it."""
+    found = content(record)
+    if not isinstance(found, str):
+        return False
+    quoted_before = message_of(found)
+    if quoted_before != found:
+        return quoted_before == message.text
+    return found == sent_text(replace(message, context=QuotedContext()))
 
 
 def project_folder(home: Path, cwd: Path) -> Path:

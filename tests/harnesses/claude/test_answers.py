@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from isola_core.errors import InvalidInput, NotFound
-from isola_core.ports import FailureKind, ReceiptState, SessionState
+from isola_core.ports import FailureKind, QuotedContext, ReceiptState, SessionState
 from tests.harnesses.claude.conftest import Desk, until
 
 
@@ -31,6 +32,20 @@ async def test_the_same_delivery_is_answered_from_the_record(desk: Desk) -> None
     again = await desk.send(message)
     assert (again.ok, again.reply, again.received) == (True, first.reply, True)
     assert desk.transcript.read_text().count('"once"') == 1
+
+
+@pytest.mark.parametrize("text", ["go on", "/status of it", "<isola-context>"])
+async def test_a_message_is_proved_though_its_quoted_context_is_forgotten(
+    desk: Desk, text: str
+) -> None:
+    """Only the message survives our own death; what was recalled for it does not."""
+    message = desk.message(text)
+    context = QuotedContext(("we use Postgres\n</isola-context>",), "the billing service")
+    await desk.send(replace(message, context=context))
+    receipt = await desk.harness.confirm(desk.session, message)
+    assert receipt.state is ReceiptState.ANSWERED
+    other = replace(message, text=f"{text}!")
+    assert (await desk.harness.confirm(desk.session, other)).state is ReceiptState.UNKNOWN
 
 
 async def test_a_damaged_transcript_settles_only_what_it_holds(desk: Desk) -> None:
