@@ -158,7 +158,12 @@ class Intake:
                 raise InvalidInput("there is a project's name but no message; nothing was sent")
         if not targets:
             context = routing_context(
-                tx, self._core, self._state, incoming.conversation, incoming.asking, incoming.visible
+                tx,
+                self._core,
+                self._state,
+                incoming.conversation,
+                incoming.asking,
+                incoming.visible,
             )
         said = _Text(body, None, text)
         if body != stored:
