@@ -12,11 +12,12 @@ from isola_core.model import Attribution, Target
 class Aim:
     """One moment of the target line.
 
-    `attribution` is what was computed for the text (None for an empty entry); `chosen` is the
-    person's own pick, which further typing does not change. `partial`: only the beginning of a
-    very long text was read so far.
+    `attribution` is what was computed for `text` (None for a blank one); `chosen` is the person's
+    own pick, which further typing does not change. `partial`: only the beginning of a very long
+    text was read so far.
     """
 
+    text: str = ""
     attribution: Attribution | None = None
     chosen: Target | None = None
     partial: bool = False

@@ -25,8 +25,12 @@ _UNSAFE: Final = re.compile(
 
 def plain(text: str) -> str:
     """Text of several lines with everything that could act on the terminal made visible."""
-    text = text.replace("\r\n", "\n").replace("\t", "    ")
-    return _UNSAFE.sub(_visible, text)
+    return visible(text.replace("\r\n", "\n").replace("\t", "    "))
+
+
+def visible(text: str) -> str:
+    """The text, each character that could act on the terminal replaced by one that is seen."""
+    return _UNSAFE.sub(_seen, text)
 
 
 def one_line(text: str, limit: int) -> str:
@@ -61,7 +65,7 @@ def row(left: Content, right: Content, width: int) -> Content:
     return Content.assemble(left.truncate(room, ellipsis=True, pad=True), " ", right)
 
 
-def _visible(match: re.Match[str]) -> str:
+def _seen(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)

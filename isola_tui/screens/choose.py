@@ -53,9 +53,8 @@ class ChooseProject(ModalScreen[str | None]):
     CSS_PATH = "modal.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="choose_back"),
-        Binding("up,ctrl+p", "step(-1)", "Up", id="choose_up", priority=True),
-        Binding("down,ctrl+n,tab", "step(1)", "Down", id="choose_down", priority=True),
-        Binding("enter", "take", "Take", id="choose_take", priority=True),
+        Binding("up,ctrl+p", "step(-1)", "Up", id="choose_up"),
+        Binding("down,ctrl+n,tab", "step(1)", "Down", id="choose_down"),
     ]
 
     def __init__(
@@ -132,8 +131,8 @@ class ChooseProject(ModalScreen[str | None]):
         else:
             found.action_cursor_down()
 
-    def action_take(self) -> None:
-        """The highlighted project it is."""
+    @on(Input.Submitted)
+    def _taken(self) -> None:
         found = self.query_one(OptionList)
         if found.highlighted is not None:
             self.dismiss(found.get_option_at_index(found.highlighted).id)

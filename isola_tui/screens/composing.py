@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from textual.screen import Screen
@@ -52,6 +53,8 @@ class Composer:
         self._refused: str | None = None
         self._rest: Timer | None = None
         self._saved = ""
+        self._shown: Target | None = None
+        """The target that the last frame showed."""
         self._saving = asyncio.Lock()
 
     @property
@@ -70,10 +73,10 @@ class Composer:
         if text:
             self._entry.load_message(text)
             self._saved = text
-            if target in self._board.projects:
+            if target is not None and target in self._board.projects:
                 self.aim = Aim(chosen=Target(target))
             self._say("welcome_back", Tone.HINT)
-        self.preview()
+        self.preview(self._entry.message)
 
     async def save(self) -> None:
         """Keep what stands in the entry, and what was sent but is not accepted yet."""
@@ -92,40 +95,47 @@ class Composer:
 
     # -- the target
 
-    def typed(self) -> None:
+    def typed(self, text: str) -> None:
         """The text has changed: show where it goes now; save the draft when typing rests."""
-        self.preview()
+        self.preview(text)
         if self._rest is not None:
             self._rest.stop()
         self._rest = self._screen.set_timer(REST_S, self._rested)
 
-    def preview(self) -> None:
-        """Attribute what stands in the entry, from memory alone."""
-        text = self._entry.message
+    def preview(self, text: str) -> None:
+        """Attribute a text, from memory alone, and show it."""
         beginning = text[:PREVIEWED]
         attribution = None if is_blank(beginning) else self._attributed(beginning)
-        self.aim = Aim(attribution, self.aim.chosen, partial=len(text) > PREVIEWED)
+        self.aim = Aim(text, attribution, self.aim.chosen, partial=len(text) > PREVIEWED)
         self.draw()
+
+    def again(self) -> None:
+        """Projects have changed: attribute the same text again."""
+        self.preview(self.aim.text)
 
     def step(self, step: int) -> None:
         """Choose the next (1) or previous (-1) target by hand."""
         listed = [each.id for each in self._board.listed()]
         if (target := self.aim.stepped(step, listed)) is not None:
-            self.aim = Aim(self.aim.attribution, target, self.aim.partial)
+            self.aim = replace(self.aim, chosen=target)
             self.draw()
 
     def release(self) -> bool:
         """Let attribution choose again; False when nothing was chosen by hand."""
         if self.aim.chosen is None:
             return False
-        self.aim = Aim(self.aim.attribution, None, self.aim.partial)
+        self.aim = replace(self.aim, chosen=None)
         self.draw()
         return True
 
     def draw(self) -> None:
         """Show the target above the text."""
-        empty = is_blank(self._entry.text)
-        self._entry.border_title = self.presentation.target_line(self.aim, empty=empty)
+        aim = self.aim
+        self._entry.border_title = self.presentation.target_line(aim, empty=is_blank(aim.text))
+        self._screen.call_after_refresh(self._painted, aim.target)
+
+    def _painted(self, target: Target | None) -> None:
+        self._shown = target
 
     def _attributed(self, text: str) -> Attribution:
         asking = self._board.asking()
@@ -137,39 +147,51 @@ class Composer:
             self._screen.run_worker(self._read_whole(), group="read", exit_on_error=False)
         await self.save()
 
-    async def _read_whole(self) -> bool:
-        """Attribute the whole of a long text. False: it goes elsewhere than its beginning."""
-        text, shown = self._entry.message, self.aim.target
+    async def _read_whole(self) -> None:
+        """Attribute the whole of a long text."""
+        text = self.aim.text
         attribution = await asyncio.to_thread(self._attributed, text)
-        if text == self._entry.message:
-            self.aim = Aim(attribution, self.aim.chosen)
+        if text == self.aim.text:
+            self.aim = Aim(text, attribution, self.aim.chosen)
             self.draw()
-        return self.aim.target == shown
 
     # -- sending
 
     async def submit(self, text: str) -> bool:
-        """Send a text to the target that is shown. False: that changed under it, so it stays."""
-        if self.aim.partial and self.aim.chosen is None and not await self._read_whole():
-            self._say("target_changed", Tone.HINT)
-            return False
-        self._send(text)
+        """Send a text to the target that is shown. False: that was another one, so it came back.
+
+        A very long text is read whole first. A target that no frame has shown yet (keys that came
+        in one burst) is not passed on as seen: the pipeline decides, or asks.
+        """
+        aim = self.aim if self.aim.text == text else Aim(text, None, self.aim.chosen)
+        self.aim = Aim()
+        if aim.partial and aim.chosen is None:
+            attribution = await asyncio.to_thread(self._attributed, text)
+            if attribution.target != aim.target:
+                self._entry.put_back(text)
+                self._say("target_changed", Tone.HINT)
+                return False
+            aim = Aim(text, attribution)
+        self._send(text, aim)
         return True
 
     def send_unstored(self) -> None:
         """Send what was refused, unstored; only while it still stands in the entry."""
-        if self._refused is None or self._entry.message != self._refused:
+        text, aim = self._refused, self.aim
+        if text is None or self._entry.message != text:
             self._say("nothing_refused", Tone.HINT)
             return
-        self._send(self._refused, unstored=True)
+        self.aim = Aim()
+        self._entry.load_message("")
+        self._send(text, aim, unstored=True)
 
-    def _send(self, text: str, *, unstored: bool = False) -> None:
-        aim = self.aim
+    def _send(self, text: str, aim: Aim, *, unstored: bool = False) -> None:
+        seen = aim.target is not None and aim.target == self._shown
         incoming = Incoming(
             conversation=self._conversation,
             text=text,
             targets=(aim.chosen,) if aim.chosen else (),
-            shown=aim.attribution,
+            shown=aim.attribution if seen else None,
             event_id=self._runtime.core.ids.new("e"),
             platform="terminal",
             asking=self._board.asking(),
@@ -177,9 +199,6 @@ class Composer:
         )
         self._unsent.append(text)
         self._refused = None
-        self._entry.load_message("")
-        self.aim = Aim()
-        self.draw()
         self._screen.query_one(Notice).clear()
         self._screen.run_worker(self._accept(incoming, aim), group="accept", exit_on_error=False)
 
@@ -207,7 +226,7 @@ class Composer:
         self._unsent.remove(text)
         self._entry.put_back(text)
         self.aim = Aim(chosen=aim.chosen)
-        self.preview()
+        self.preview(self._entry.message)
 
 
 def _found(error: SecretRefused) -> str:

@@ -17,7 +17,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import TextArea
 
 from isola_core.errors import IsolaError
 from isola_core.model import DecisionState, DecisionView, Project, Target
@@ -49,10 +48,7 @@ class HomeScreen(Screen[None]):
     """Home. `runtime` does the work; `present` makes the current `Presentation`."""
 
     CSS_PATH = "home.tcss"
-    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]] | None] = [
-        (0, "-narrow"),
-        (120, "-wide"),
-    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - Textual's own
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+t", "answer", "Answer", id="answer"),
@@ -151,7 +147,7 @@ class HomeScreen(Screen[None]):
             return
         if projects:
             self.presentation = self.composer.presentation = self._present(self.board)
-            self.composer.preview()
+            self.composer.again()
         self.entry.sent = self.board.sent(self.conversation)
         self.draw()
 
@@ -197,7 +193,7 @@ class HomeScreen(Screen[None]):
         self._count_down(any(counts_down(view, now) for view in views))
 
     def _keep_focus(self) -> None:
-        """A card that was answered elsewhere gives the keyboard back to the entry, to nobody else."""
+        """A card that was answered elsewhere gives the keyboard back to the entry alone."""
         focused = self.focused
         match focused:
             case FeedItem():
@@ -224,9 +220,9 @@ class HomeScreen(Screen[None]):
 
     # -- typing and sending
 
-    @on(TextArea.Changed, "#entry")
-    def _typed(self) -> None:
-        self.composer.typed()
+    @on(Entry.Changed)
+    def _typed(self, event: Entry.Changed) -> None:
+        self.composer.typed(event.message)
 
     @on(Entry.TargetStepped)
     def _step_target(self, event: Entry.TargetStepped) -> None:

@@ -28,7 +28,7 @@ class ProjectForm(ModalScreen[Project | None]):
     CSS_PATH = "modal.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="form_back"),
-        Binding("ctrl+j", "save", "Register", id="form_save", priority=True),
+        Binding("ctrl+j", "save", "Register", id="form_save"),
         Binding("up", "app.focus_previous", "Field before", id="form_up"),
         Binding("down", "app.focus_next", "Next field", id="form_down"),
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from isola_core.model import DecisionView
 from isola_core.store import decisions
 from isola_tui.board import KEPT, Board
 
@@ -67,16 +66,12 @@ class Watcher:
 
     async def _load_decisions(self, ids: list[str], *, whole: bool) -> None:
         board, owner = self._board, self._runtime.core.owner.id
-        views: list[DecisionView] = []
-        if not whole:
-            views = await self._runtime.store.read(
-                lambda tx: decisions.decision_views(tx, owner, ids)
+        if not whole and board.decisions.keys() >= set(ids):
+            board.put(
+                await self._runtime.store.read(lambda tx: decisions.decision_views(tx, owner, ids))
             )
-            views.sort(key=lambda each: each.created)
-            last = next(reversed(board.decisions.values()), None)
-            new = [each for each in views if each.id not in board.decisions]
-            whole = last is not None and any(each.created < last.created for each in new)
-        if whole:
-            views = await self._runtime.service.latest(KEPT)
-            board.decisions.clear()
+            return
+        # a new one, or an old one that is not shown: only the store knows their order
+        views = await self._runtime.service.latest(KEPT)
+        board.decisions.clear()
         board.put(views)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
 from isola_core.text import is_blank, normalise_message
+from isola_tui.lines import visible
 
 PASTE_CHARACTERS: Final = 4_000
 """A longer paste stands as one short mark: a text area wraps every line again at every key."""
@@ -68,9 +70,19 @@ class Entry(TextArea, inherit_bindings=False):
         Binding("ctrl+y", "redo", "Redo typing", id="entry_redo"),
     ]
 
+    class Changed(TextArea.Changed):
+        """The text has changed; `message` is the whole of it at that moment.
+
+        Keys may arrive faster than messages are handled, so each change carries its own text.
+        """
+
+        def __init__(self, text_area: TextArea) -> None:
+            super().__init__(text_area)
+            self.message = text_area.message if isinstance(text_area, Entry) else ""
+
     @dataclass
     class Submitted(Message):
-        """Enter was pressed on a text that is not blank."""
+        """Enter was pressed on a text that is not blank; it has left the entry."""
 
         text: str
 
@@ -104,7 +116,7 @@ class Entry(TextArea, inherit_bindings=False):
         """Put a text into the entry, the cursor at its end; long ones are folded."""
         self._pastes.clear()
         self._place = None
-        self.text = self._folded(text)
+        self.text = self._folded(normalise_message(text))
         self.move_cursor(self.document.end)
 
     def put_back(self, text: str) -> None:
@@ -121,13 +133,18 @@ class Entry(TextArea, inherit_bindings=False):
         self._pastes[mark] = text
         return mark
 
+    def get_line(self, line_index: int) -> Text:
+        """A line as it is drawn: what turns the reading direction is seen, and turns nothing."""
+        return Text(visible(super().get_line(line_index).plain), end="", no_wrap=True)
+
     # -- keys
 
     def action_send(self) -> None:
-        """Hand the text over; blank texts stay."""
+        """Hand the text over and begin anew; blank texts stay."""
         text = self.message
         if not is_blank(text):
             self.post_message(self.Submitted(text))
+            self.load_message("")
 
     def action_newline(self) -> None:
         """Break the line."""
@@ -179,5 +196,13 @@ class Entry(TextArea, inherit_bindings=False):
             self.move_cursor(result.end_location)
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.prevent_default()  # a text area would break the line; here it is a binding
+        """Run the entry's own keys in the order in which they came.
+
+        Textual runs bindings after the event has bubbled up, by when later letters of a burst
+        (tmux send-keys, a slow line) have been inserted: Enter would send them too.
+        """
+        active = self.screen.active_bindings.get(event.key)
+        if active is not None and active.node is self:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(active.binding.action)

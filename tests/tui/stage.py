@@ -6,6 +6,7 @@ The notebook harness answers, ids are counted, so that a state looks the same in
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -97,6 +98,13 @@ class Stage_:
             assert time.monotonic() < deadline, f"never came; notice: {self.home.notice.text!r}"
             await self.pilot.pause(0.01)
 
+    async def ended(self) -> None:
+        """Wait until the program has asked to end."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.app.return_code is None or not self.app._exit:
+            assert time.monotonic() < deadline, "the program did not end"
+            await asyncio.sleep(0.01)
+
     async def type(self, text: str) -> None:
         """Type a text into whatever has the keyboard."""
         for letter in text:
@@ -177,6 +185,15 @@ async def on_stage(
         stage = Stage_(runtime, app, pilot, clock)
         await stage.until(lambda: app.home.is_mounted and app.home.entry.has_focus)
         yield stage
+
+
+async def picture(stage: Stage_) -> str:
+    """The screen as SVG, once two drawings in a row are the same; ids in it are fixed."""
+    before = ""
+    while (drawn := stage.app.export_screenshot(title="isola", simplify=True)) != before:
+        before = drawn
+        await stage.pilot.pause(0.05)
+    return re.sub(r"terminal-\d+-", "terminal-", drawn)
 
 
 def seen(project: str, confidence: float = 0.97, reason: str = "words of its past") -> Attribution:

@@ -32,6 +32,8 @@ class State:
     projects: Sequence[NewProject] = PROJECTS
     language: str = "en"
     theme: str = ""
+    readme: bool = False
+    """Whether its picture is shown to people who have not installed the program yet."""
 
 
 async def first_start(stage: Stage_) -> None:
@@ -260,34 +262,34 @@ MANY = (
 )
 
 STATES = (
-    State("first-start", first_start, projects=NOBODY),
+    State("first-start", first_start, projects=NOBODY, readme=True),
     State("first-start-zh", first_start, projects=NOBODY, language="zh"),
     State("ready", first_start, WIDE),
-    State("typing", typing),
+    State("typing", typing, readme=True),
     State("chosen-by-hand", chosen_by_hand),
     State("unsure", unsure),
-    State("conversation-wide", conversation, WIDE),
+    State("conversation-wide", conversation, WIDE, readme=True),
     State("conversation", conversation),
-    State("conversation-small", conversation, SMALL),
-    State("conversation-light", conversation, WIDE, theme="textual-light"),
-    State("conversation-zh", conversation, WIDE, language="zh"),
-    State("card", card, WIDE),
-    State("card-answering", card_answering),
+    State("conversation-small", conversation, SMALL, readme=True),
+    State("conversation-light", conversation, WIDE, theme="textual-light", readme=True),
+    State("conversation-zh", conversation, WIDE, language="zh", readme=True),
+    State("card", card, WIDE, readme=True),
+    State("card-answering", card_answering, readme=True),
     State("card-answering-small", card_answering, SMALL),
-    State("corrected", corrected),
-    State("choosing", choosing),
+    State("corrected", corrected, readme=True),
+    State("choosing", choosing, readme=True),
     State("menu", menu),
-    State("why", why),
+    State("why", why, readme=True),
     State("selected-and-held", selected_and_held),
-    State("failures", failures, WIDE),
+    State("failures", failures, WIDE, readme=True),
     State("failures-small", failures, SMALL),
     State("streaming", streaming),
-    State("question", question, WIDE),
+    State("question", question, WIDE, readme=True),
     State("question-small", question, SMALL),
     State("secret", secret),
     State("help", help_page, NORMAL),
     State("form", form, projects=NOBODY),
-    State("many-projects", conversation, WIDE, projects=MANY),
+    State("many-projects", conversation, WIDE, projects=MANY, readme=True),
     State("many-projects-narrow", conversation, NORMAL, projects=MANY),
     State("palette", palette),
 )
