@@ -7,7 +7,7 @@ session with a briefing instead: the wrong text must not stay, whatever it costs
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +23,9 @@ LOG = logging.getLogger("isola.rewinding")
 
 ATTEMPTS: Final = 3
 """After so many failures a fresh session takes over."""
+
+KEPT_FILES: Final = 100
+"""Files that a note names; what a turn changed beyond that is counted."""
 
 BRIEFING_TURNS: Final = 12
 BRIEFING_CHARACTERS: Final = 6_000
@@ -55,10 +58,13 @@ class PendingRewinds:
             note = "its session had been reset since"
             return await self._rewound(rewind, RewindState.DONE, note, ref, ref)
         turn = TurnRef(rewind.delivery, rewind.turn_id, await self._text(rewind), rewind.context)
+        able = isinstance(harness, Rewinds)
+        why = "taking the turn out failed" if able else "this backend cannot forget one turn alone"
         while isinstance(harness, Rewinds) and rewind.attempts < ATTEMPTS:
             try:
                 done = await harness.rewind(ref, turn)
             except Exception as error:
+                why = f"the turn could not be taken out alone ({type(error).__name__}: {error})"
                 words = f"not forgotten yet: {type(error).__name__}: {error}"
                 LOG.warning("rewind %s failed: %s", rewind.id, type(error).__name__)
                 await self._count(rewind, mask(words))
@@ -66,11 +72,11 @@ class PendingRewinds:
                 continue
             note = done.note or "the turn was taken out of the session"
             if done.kept_changes:
-                note += "; files it changed stay changed: " + ", ".join(done.kept_changes)
+                note = f"{note.rstrip('.')}. {_kept(done.kept_changes)}"
             state = RewindState.REPLACED if done.replaced else RewindState.DONE
             return await self._rewound(rewind, state, note, ref, done.session)
         fresh = await harness.reset_session(ref)
-        note = "the session could not forget one turn alone; a fresh session took over"
+        note = f"a fresh session took over: {why}"
         return await self._rewound(rewind, RewindState.REPLACED, note, ref, fresh)
 
     async def _text(self, rewind: Rewind) -> str:
@@ -98,6 +104,11 @@ class PendingRewinds:
         await self._core.store.write(work)
         self.done += 1
         return new
+
+
+def _kept(files: Sequence[str]) -> str:
+    more = f" and {len(files) - KEPT_FILES} more" if len(files) > KEPT_FILES else ""
+    return f"Files that it changed stay changed: {', '.join(files[:KEPT_FILES])}{more}."
 
 
 def _briefing(tx: Transaction, session: str, generation: int) -> str:

@@ -294,9 +294,8 @@ def _same(live: ClaudeSession, session: SessionRef) -> bool:
 
 
 def _with_effects(note: str, done: excision.Effects) -> str:
+    """The note with what may have changed beside the files, which `kept_changes` names."""
     parts = [note]
-    if done.files:
-        parts.append("Files that it changed stay changed.")
     if done.commands:
         parts.append(f"Commands that it ran ({done.commands}) may have changed files too.")
     if done.subagents:
