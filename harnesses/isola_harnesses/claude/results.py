@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final
 
 from isola_core.ports import FailureKind, TurnResult
@@ -46,6 +48,8 @@ def with_result(
     if end.timed_out and ended.failure is FailureKind.CANCELLED:
         error = "The turn took longer than it may (timeout_s) and was interrupted."
         ended = stream.Outcome(failure=FailureKind.TIMED_OUT, error=error)
+    if advice := _advice(turn, ended.failure):
+        ended = replace(ended, error=f"{ended.error.rstrip()} ({advice})")
     if ended.failure is not None and end.stderr:
         meta["stderr"] = end.stderr
     return TurnResult(
@@ -96,6 +100,21 @@ def without_result(
         received=turn.received,
         backend_id=backend_id,
     )
+
+
+def _advice(turn: stream.Turn, failure: FailureKind | None) -> str:
+    """What the person can do about a failure that is not the message's fault."""
+    match failure:
+        case FailureKind.AUTH_EXPIRED:
+            return "log in again with `claude auth login`, or renew the key"
+        case FailureKind.RATE_LIMITED:
+            resets = (turn.limits or {}).get("resetsAt")
+            with contextlib.suppress(TypeError, ValueError, OverflowError, OSError):
+                at = datetime.fromtimestamp(float(str(resets)), UTC)
+                return f"the limit ends at {at:%Y-%m-%d %H:%M} UTC"
+            return "wait until the limit ends"
+        case _:
+            return ""
 
 
 def _status(returncode: int | None) -> str:

@@ -85,6 +85,13 @@ async def test_failures_have_their_kind_and_no_reply(
 async def test_a_limit_says_when_it_ends(desk: Desk) -> None:
     result = await desk.send("[[limit]]")
     assert result.meta["limits"] == {"resetsAt": 1_900_000_000}
+    assert result.error == "You've hit your limit (the limit ends at 2030-03-17 17:46 UTC)"
+
+
+@pytest.mark.parametrize("word", ["login", "not-logged-in"])
+async def test_an_expired_login_says_how_to_log_in(desk: Desk, word: str) -> None:
+    result = await desk.send(f"[[{word}]]")
+    assert "/login (log in again with `claude auth login`, or renew the key)" in result.error
 
 
 async def test_a_permission_offers_what_the_agent_suggests(desk: Desk) -> None:
