@@ -22,6 +22,7 @@ from isola_core.model import (
     Stage,
     Target,
 )
+from isola_core.ports import FailureKind
 from isola_tui.aim import Aim
 from isola_tui.board import Activity, Choice, Item
 from isola_tui.lines import MUTED, barred, muted, one_line, plain, row, wrapped
@@ -47,6 +48,9 @@ TEXT_CHARACTERS: Final = 4_000
 """Of a folded text; wrapping a megabyte for six lines would be felt."""
 
 OPENED_CHARACTERS: Final = 60_000
+
+NOTE_CHARACTERS: Final = 4_000
+"""Of what a rewind left: it names every file that stays changed."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +153,13 @@ class Presentation:
 
     # -- one decision in the feed
 
-    def item(self, item: Item, width: int, now: int) -> list[Content]:
-        """A decision in the feed, as lines of at most `width` cells."""
+    def body(self, item: Item, width: int) -> list[Content]:
+        """A decision in the feed below its headline, as lines of at most `width` cells."""
         view = item.view
         ended = view.state in (DecisionState.CORRECTED, DecisionState.WITHDRAWN)
-        style = "strike $text-muted" if ended else ""
-        lines = [self._headline(item, width, now)]
+        style = f"strike {MUTED}" if ended else ""
         text = plain(view.message.text)
-        lines += self._folded(text, width, item.opened or item.answering, TEXT_LINES, style)
+        lines = self._folded(text, width, item.opened or item.answering, TEXT_LINES, style)
         if item.before is not None:
             said = self.texts("item.corrected_from", project=self.name(item.before))
             lines += wrapped(muted(said), width)
@@ -169,7 +172,8 @@ class Presentation:
             lines += self._rewind(view, width)
         return lines
 
-    def _headline(self, item: Item, width: int, now: int) -> Content:
+    def headline(self, item: Item, width: int, now: int) -> Content:
+        """A decision's first line: when, where to, how it stands, how long it can be taken back."""
         view = item.view
         time = muted(f"{self.time(view.created, now)} ")
         waiting = view.state is DecisionState.WAITING_CONFIRMATION
@@ -186,7 +190,7 @@ class Presentation:
             left = Content.assemble(
                 time,
                 ("→ ", MUTED),
-                (self.aimed(target), "$text-muted" if ended else "bold $text-accent"),
+                (self.aimed(target), MUTED if ended else "bold $text-accent"),
                 "  ",
                 (f"{attribution.confidence:.2f} {self.stage(attribution)}", MUTED),
             )
@@ -230,7 +234,7 @@ class Presentation:
         error = one_line(view.delivery_error, 300)
         match view.delivery:
             case DeliveryState.FAILED:
-                said, then = self.texts("item.failed", error=error), "item.failed_next"
+                said, then = self.texts(_failed(view), error=error), "item.failed_next"
                 style = "$text-error"
             case DeliveryState.UNKNOWN:
                 said, then = self.texts("item.unknown", error=error), "item.unknown_next"
@@ -291,7 +295,7 @@ class Presentation:
 
     def _rewind(self, view: DecisionView, width: int) -> list[Content]:
         said = self.texts(f"item.rewind.{view.rewind}", project=self.name(view.project))
-        note = one_line(view.rewind_note, 200)
+        note = one_line(view.rewind_note, NOTE_CHARACTERS)
         return wrapped(muted(f"↶ {said}{f' · {note}' if note else ''}"), width)
 
     # -- cards
@@ -384,7 +388,11 @@ class Presentation:
         """A project in the side panel."""
         glyph, style = GLYPHS[activity]
         name = Content.assemble((f"{glyph} ", style), self.name(project.id, 80))
-        return row(name, muted(self.texts(f"projects.{activity}")), width)
+        word = muted(self.texts(f"projects.{activity}"))
+        quiet = activity in (Activity.IDLE, Activity.ASLEEP)
+        if quiet and name.cell_length + word.cell_length + 1 > width:
+            return name.truncate(width, ellipsis=True)
+        return row(name, word, width)
 
     def glyph_line(self, activities: Mapping[str, Activity], width: int) -> Content:
         """All projects as one line of glyphs and names; what needs the person comes first."""
@@ -406,3 +414,14 @@ class Presentation:
             parts.append(part)
             used += part.cell_length + 2
         return Content("  ").join(parts).truncate(width, ellipsis=True)
+
+
+def _failed(view: DecisionView) -> str:
+    """The text of a failure: what only the person can mend has one of its own."""
+    match view.failure:
+        case FailureKind.RATE_LIMITED:
+            return "item.rate_limited"
+        case FailureKind.AUTH_EXPIRED:
+            return "item.auth_expired"
+        case _:
+            return "item.failed"

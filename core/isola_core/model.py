@@ -259,7 +259,8 @@ class DecisionView:
     """One decision with what a screen or a command needs beside it. Times are UTC milliseconds.
 
     `deadline` is None before the text was written to a session and while the window is held.
-    `delivery` is the newest attempt's state or None; `reply` the turn's answer (masked) or "".
+    `delivery` is the newest attempt's state or None; `failure` says why it failed, as one of
+    `ports.FailureKind`, "" where nobody said; `reply` is the turn's answer (masked) or "".
     `rewind` is the state of the rewind of this decision's turn, None if it never needed one.
     """
 
@@ -277,6 +278,7 @@ class DecisionView:
     attribution: Attribution
     delivery: DeliveryState | None = None
     delivery_error: str = ""
+    failure: str = ""
     attempt: int = 0
     reply: str = ""
     replied: int | None = None

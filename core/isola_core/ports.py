@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from isola_core.model import Candidate, Project
 
@@ -290,12 +290,16 @@ class Confirms(Protocol):
     async def confirm(self, session: SessionRef, message: Outgoing) -> Receipt: ...
 
 
+DENY: Final = "deny"
+"""The answer that every question offers: the agent is refused and may go on without."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Something an agent asks its person inside a turn: a permission, or a choice.
 
-    `id` is unique within the session. `choices` are (answer id, label) pairs; `detail` shows the
-    tool's input as text for a person to read. Untrusted text throughout.
+    `id` is unique within the session. `choices` are (answer id, label) pairs, `DENY` among them;
+    `detail` shows the tool's input as text for a person to read. Untrusted text throughout.
     """
 
     id: str

@@ -175,7 +175,7 @@ def _taken_back(found: Explanation) -> list[str]:
         lines.append(f"{found.successor} corrected this")
     for each in found.rewinds:
         words = {"PENDING": "the session must still forget the turn"}.get(
-            each.state.value, line(each.note, 500)
+            each.state.value, line(each.note, 10_000)
         )
         tries = f" (tried {each.attempts} times: {line(each.note)})" if each.attempts else ""
         lines.append(f"rewind  {each.state.value}  {words}{tries}")

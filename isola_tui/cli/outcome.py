@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from isola_core.errors import IsolaError
 from isola_core.model import DecisionState, DecisionView, DeliveryState
+from isola_core.ports import FailureKind
 from isola_tui.cli.invocation import EXIT_FAILED, EXIT_NEEDS_CONFIRMATION, print_json
 from isola_tui.cli.output import (
     Json,
@@ -28,9 +30,17 @@ class Status(StrEnum):
     """In the outbox or on its way: the answer was not waited for."""
     NEEDS_CONFIRMATION = "needs_confirmation"
     FAILED = "failed"
+    RATE_LIMITED = "rate_limited"
+    """The backend answers nothing for a while; the message can be sent again then."""
+    AUTH_EXPIRED = "auth_expired"
+    """The person must log in to the backend again."""
     UNKNOWN = "unknown"
     DUPLICATE = "duplicate"
     """This event had brought the message before; nothing was sent again."""
+
+
+BAD: Final = frozenset({Status.FAILED, Status.RATE_LIMITED, Status.AUTH_EXPIRED, Status.UNKNOWN})
+"""No answer came, and none comes by itself."""
 
 
 def status_of(view: DecisionView, *, duplicate: bool = False) -> Status:
@@ -44,6 +54,10 @@ def status_of(view: DecisionView, *, duplicate: bool = False) -> Status:
     match view.delivery:
         case DeliveryState.ANSWERED:
             return Status.ANSWERED
+        case DeliveryState.FAILED if view.failure == FailureKind.RATE_LIMITED:
+            return Status.RATE_LIMITED
+        case DeliveryState.FAILED if view.failure == FailureKind.AUTH_EXPIRED:
+            return Status.AUTH_EXPIRED
         case DeliveryState.FAILED | DeliveryState.CANCELLED:
             return Status.FAILED
         case DeliveryState.UNKNOWN:
@@ -54,7 +68,7 @@ def status_of(view: DecisionView, *, duplicate: bool = False) -> Status:
 
 def exit_code(statuses: Sequence[Status]) -> int:
     """The exit code for messages that ended like this: the worst one's."""
-    if any(each in (Status.FAILED, Status.UNKNOWN) for each in statuses):
+    if any(each in BAD for each in statuses):
         return EXIT_FAILED
     return EXIT_NEEDS_CONFIRMATION if Status.NEEDS_CONFIRMATION in statuses else 0
 
@@ -105,6 +119,8 @@ def _error(view: DecisionView, status: Status) -> Json | None:
             else:
                 stopped = view.delivery is DeliveryState.CANCELLED
                 code = "delivery_stopped" if stopped else "delivery_failed"
+        case Status.RATE_LIMITED | Status.AUTH_EXPIRED:
+            code = status.value
         case Status.UNKNOWN:
             code = "delivery_unknown"
         case _:
@@ -140,9 +156,12 @@ def print_outcome(view: DecisionView, status: Status, names: Names, *, as_json: 
         case DeliveryState.ANSWERED:
             show(block(view.reply) if view.reply else "(an empty answer)")
         case DeliveryState.FAILED | DeliveryState.CANCELLED:
-            words = "stopped" if view.delivery is DeliveryState.CANCELLED else "failed"
-            note(f"isola: {target} {words}: {line(view.delivery_error, 2_000)}")
-            note(f"isola: your message is stored; `{_next_step(view)}` sends it again")
+            note(f"isola: {target} {_ending(status, view)}: {line(view.delivery_error, 2_000)}")
+            first = {
+                Status.RATE_LIMITED: " once the limit has ended",
+                Status.AUTH_EXPIRED: " once you are logged in",
+            }.get(status, "")
+            note(f"isola: your message is stored; `{_next_step(view)}` sends it again{first}")
         case DeliveryState.UNKNOWN:
             note(f"isola: it is unknown whether it arrived: {line(view.delivery_error, 2_000)}")
             note(f"isola: look, then `{_next_step(view)}`")
@@ -150,6 +169,16 @@ def print_outcome(view: DecisionView, status: Status, names: Names, *, as_json: 
             note(f"isola: it waits for your choice: isola confirm {view.id} PROJECT")
         case _:
             note("isola: it is in the outbox; it goes on while any isola runs")
+
+
+def _ending(status: Status, view: DecisionView) -> str:
+    match status:
+        case Status.RATE_LIMITED:
+            return "has reached a limit"
+        case Status.AUTH_EXPIRED:
+            return "is not logged in any more"
+        case _:
+            return "stopped" if view.delivery is DeliveryState.CANCELLED else "failed"
 
 
 def print_card(view: DecisionView, names: Names) -> None:

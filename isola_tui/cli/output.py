@@ -24,6 +24,7 @@ from isola_core.model import (
     Project,
     RewindState,
 )
+from isola_core.ports import FailureKind
 from isola_core.service.outbox import Undone
 from isola_core.text import normalise_message, safe_label
 
@@ -205,6 +206,7 @@ def decision_json(view: DecisionView) -> Json:
         "delivery": view.delivery.value if view.delivery else None,
         "attempt": view.attempt,
         "error": view.delivery_error,
+        "failure": view.failure or None,
         "reply": view.reply,
         "replied": view.replied,
         "rewind": view.rewind.value if view.rewind else None,
@@ -239,6 +241,11 @@ def undone_json(undone: Undone) -> Json:
 
 # -- the same for people
 
+_FAILED: Final[dict[str, str]] = {
+    FailureKind.RATE_LIMITED: "failed: a limit is reached",
+    FailureKind.AUTH_EXPIRED: "failed: not logged in any more",
+}
+
 
 def delivery_words(view: DecisionView) -> str:
     """How far the message got, in plain words."""
@@ -256,7 +263,7 @@ def delivery_words(view: DecisionView) -> str:
         case DeliveryState.ANSWERED:
             return "answered"
         case DeliveryState.FAILED:
-            return "failed"
+            return _FAILED.get(view.failure, "failed")
         case DeliveryState.CANCELLED:
             return "stopped"
         case DeliveryState.UNKNOWN:
@@ -281,11 +288,14 @@ def undone_lines(old: DecisionView, undone: Undone, names: Names) -> list[str]:
         done.append(f"the turn running in {project} is asked to stop")
     match old.rewind:
         case RewindState.PENDING:
-            done.append(f"{project}'s session forgets the turn before it gets anything else")
+            done.append(
+                f"{project}'s session forgets the turn before it gets anything else; what that "
+                f"came to says `isola explain decision {old.id}`"
+            )
         case RewindState.DONE:
-            done.append(f"{project}'s session forgot the turn: {line(old.rewind_note, 500)}")
+            done.append(f"{project}'s session forgot the turn: {line(old.rewind_note, 10_000)}")
         case RewindState.REPLACED:
-            done.append(f"{project} got a fresh session: {line(old.rewind_note, 500)}")
+            done.append(f"{project} got a fresh session: {line(old.rewind_note, 10_000)}")
         case None:
             pass
     if undone.cancelled_writes:

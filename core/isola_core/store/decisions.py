@@ -26,7 +26,7 @@ _VIEW: Final = """
 SELECT d.id AS d_id, d.mode, d.state AS d_state, d.project, d.lane, d.previous, d.deadline, d.held,
        d.explanation, d.created AS d_created, d.updated AS d_updated,
        m.id, m.conversation, m.text, m.created, m.masked, m.parent,
-       l.state AS l_state, l.error, l.attempt, l.session, t.reply, t.ended,
+       l.state AS l_state, l.error, l.failure, l.attempt, l.session, t.reply, t.ended,
        r.state AS r_state, r.note
 FROM {source}
 JOIN messages AS m ON m.id = d.message
@@ -266,6 +266,7 @@ def _view(row: Row) -> DecisionView:
         attribution=msgspec.json.decode(row["explanation"], type=Attribution),
         delivery=DeliveryState(row["l_state"]) if row["l_state"] else None,
         delivery_error=row["error"] or "",
+        failure=row["failure"] or "",
         attempt=row["attempt"] or 0,
         reply=row["reply"] or "",
         replied=row["ended"],

@@ -158,6 +158,26 @@ def test_a_person_reads_what_failed_was_kept_and_comes_next(
     assert "your message is stored; `isola resolve d-" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("code", "status", "says", "then"),
+    [
+        (429, "rate_limited", "billing has reached a limit", "once the limit has ended"),
+        (401, "auth_expired", "billing is not logged in any more", "once you are logged in"),
+    ],
+)
+def test_a_limit_and_an_expired_login_are_states_of_their_own(
+    isola: Isola, projects: None, model: FakeModel, code: int, status: str, says: str, then: str
+) -> None:
+    model.next(Fail(code, "no"), Fail(code, "no"))
+    ran = isola("chat", "--text", "@billing pay", "--json")
+    assert (ran.code, ran.json["status"], ran.json["error"]["code"]) == (1, status, status)
+    (decision,) = isola("decisions", "--json").json["decisions"]
+    assert decision["failure"] == status.replace("_", "-")
+    ran = isola("chat", "--text", "@billing pay")
+    assert says in ran.err
+    assert f"sends it again {then}" in ran.err
+
+
 @pytest.mark.parametrize("text", ["", "  \n ", "\u200b\ufeff", "\x1b\x07"])
 def test_a_blank_message_is_refused(isola: Isola, projects: None, text: str) -> None:
     ran = isola("chat", "--text", text, "--json")
