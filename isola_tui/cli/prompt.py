@@ -15,7 +15,7 @@ from isola_core.model import Candidate, DecisionState, DecisionView, Target
 from isola_core.service.delegated import Accepted
 from isola_tui.cli.chat import Talk
 from isola_tui.cli.correct import print_corrected
-from isola_tui.cli.invocation import EXIT_INTERRUPTED, print_refusal
+from isola_tui.cli.invocation import EXIT_FAILED, EXIT_INTERRUPTED, print_refusal
 from isola_tui.cli.output import first_line, line, note, show
 from isola_tui.cli.withdraw import print_withdrawn
 from isola_tui.conversation import has_terminal
@@ -61,8 +61,10 @@ class _Prompt:
         talk.prompting = True
         self._person = has_terminal()
         self._over = False
+        self._worst = 0
 
     def run(self) -> int:
+        """Until the input ends: 0, or for a pipe the worst code that a message deserved."""
         if self._person:
             show("isola chat: a line is a message; :help lists commands, Ctrl-D ends")
         while not self._over:
@@ -76,7 +78,7 @@ class _Prompt:
             if text.strip():
                 self._hear(text)
                 sys.stdout.flush()
-        return 0
+        return 0 if self._person else self._worst
 
     def _sign(self) -> str:
         card = self._card()
@@ -91,16 +93,16 @@ class _Prompt:
         try:
             if self._person and (target := self._answer(text)) is not None:
                 self._confirm(target)
-            elif text.startswith("::"):
-                talk.say(text[1:])
-            elif text.startswith(":"):
+            elif text.startswith(":") and not text.startswith("::"):
                 self._command(text)
             else:
-                talk.say(text)
+                code = talk.say(text[1:] if text.startswith("::") else text)
+                self._worst = max(self._worst, code, key=_severity)
         except KeyboardInterrupt:
             note("isola: interrupted")
         except IsolaError as error:
             print_refusal(error, as_json=False)
+            self._worst = max(self._worst, EXIT_FAILED, key=_severity)
 
     # -- the last message
 

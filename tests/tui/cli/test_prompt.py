@@ -83,6 +83,12 @@ def test_a_person_answers_a_card_by_number_or_name(
     assert signs[1].startswith("[1-")
 
 
+def test_a_pipe_gets_the_worst_code_of_its_messages(isola: Isola, projects: None) -> None:
+    assert isola("chat", stdin=b"@billing one\n").code == 0
+    assert isola("chat", stdin=b"the roof of the greenhouse leaks\n@billing one\n").code == 3
+    assert isola("chat", stdin=b"@billing\nthe roof of the greenhouse leaks\n").code == 1
+
+
 def test_a_doubled_colon_sends_a_colon_and_an_unknown_command_sends_nothing(
     isola: Isola, projects: None
 ) -> None:
