@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from textual import events
@@ -43,7 +43,7 @@ class FeedItem(Widget):
         self._presentation = presentation
         self._clock = clock
         self._asked_at = clock()
-        self._lines: tuple[object, list[Content]] = (None, [])
+        self._body: tuple[object, list[Content]] = (None, [])
         self._mark()
 
     @property
@@ -60,9 +60,8 @@ class FeedItem(Widget):
         self.item = item
         self._presentation = presentation
         self._mark()
-        before = len(self._lines[1])
-        layout = len(self._drawn(self.content_size.width)) != before
-        self.refresh(layout=layout)
+        before = len(self._body[1])
+        self.refresh(layout=len(self._lines(self.content_size.width)) != before)
 
     def _mark(self) -> None:
         view = self.item.view
@@ -75,20 +74,23 @@ class FeedItem(Widget):
         self.set_class(tentative and view.delivery is DeliveryState.UNKNOWN, "-unknown")
         self.set_class(self.item.selected, "-selected")
 
-    def _drawn(self, width: int) -> list[Content]:
-        key = (self.item, width, id(self._presentation))
-        if self._lines[0] != key:
-            now = self.item.now or self._clock()
-            self._lines = (key, self._presentation.item(self.item, width, now))
-        return self._lines[1]
+    def _lines(self, width: int) -> list[Content]:
+        """What stands below the headline; a second that passes changes nothing of it."""
+        still = replace(self.item, now=0, selected=False)
+        key = (still, width, id(self._presentation))
+        if self._body[0] != key:
+            self._body = (key, self._presentation.body(still, width))
+        return self._body[1]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many rows as the decision needs at this width."""
-        return len(self._drawn(width)) if width else 0
+        return 1 + len(self._lines(width)) if width else 0
 
     def render(self) -> Content:
         """Draw it for the width that it has."""
-        return Content("\n").join(self._drawn(self.content_size.width))
+        width, now = self.content_size.width, self.item.now or self._clock()
+        head = self._presentation.headline(self.item, width, now)
+        return Content("\n").join([head, *self._lines(width)])
 
     def on_key(self, event: events.Key) -> None:
         """Answer a card by its letter; everything else is the screen's."""

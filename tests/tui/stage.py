@@ -71,7 +71,7 @@ class CountedIds:
 
 
 @dataclass
-class Stage_:
+class Running:
     """One running screen and what is behind it."""
 
     runtime: Runtime
@@ -174,7 +174,7 @@ async def opened(
 @asynccontextmanager
 async def on_stage(
     runtime: Runtime, *, size: tuple[int, int] = SIZE, language: str = "en", theme: str = ""
-) -> AsyncIterator[Stage_]:
+) -> AsyncIterator[Running]:
     """The program over a runtime, without a terminal."""
     app = IsolaApp(runtime, conversation=CONVERSATION, language=language)
     async with app.run_test(size=size) as pilot:
@@ -182,12 +182,12 @@ async def on_stage(
             app.theme = theme
         clock = runtime.clock
         assert isinstance(clock, StandingClock)
-        stage = Stage_(runtime, app, pilot, clock)
+        stage = Running(runtime, app, pilot, clock)
         await stage.until(lambda: app.home.is_mounted and app.home.entry.has_focus)
         yield stage
 
 
-async def picture(stage: Stage_) -> str:
+async def picture(stage: Running) -> str:
     """The screen as SVG, once two drawings in a row are the same; ids in it are fixed."""
     before = ""
     while (drawn := stage.app.export_screenshot(title="isola", simplify=True)) != before:

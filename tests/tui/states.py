@@ -14,7 +14,7 @@ from isola_core.ports import Question, SessionRef, TurnEvent, TurnEventKind
 from isola_core.projects import NewProject
 from isola_core.store import decisions, deliveries
 from isola_core.store.transaction import Transaction
-from tests.tui.stage import CONVERSATION, PROJECTS, Stage_, say
+from tests.tui.stage import CONVERSATION, PROJECTS, Running, say
 
 WIDE, NORMAL, SMALL = (120, 40), (80, 24), (60, 15)
 
@@ -27,7 +27,7 @@ class State:
     """One picture."""
 
     name: str
-    arrange: Callable[[Stage_], Awaitable[object]]
+    arrange: Callable[[Running], Awaitable[object]]
     size: tuple[int, int] = NORMAL
     projects: Sequence[NewProject] = PROJECTS
     language: str = "en"
@@ -36,26 +36,26 @@ class State:
     """Whether its picture is shown to people who have not installed the program yet."""
 
 
-async def first_start(stage: Stage_) -> None:
+async def first_start(stage: Running) -> None:
     await stage.pilot.pause()
 
 
-async def typing(stage: Stage_) -> None:
+async def typing(stage: Running) -> None:
     stage.home.entry.load_message("the dunning run of billing stops half way")
     await stage.pilot.pause()
 
 
-async def chosen_by_hand(stage: Stage_) -> None:
+async def chosen_by_hand(stage: Running) -> None:
     await typing(stage)
     await stage.pilot.press("tab")
 
 
-async def unsure(stage: Stage_) -> None:
+async def unsure(stage: Running) -> None:
     stage.home.entry.load_message("make it faster")
     await stage.pilot.pause()
 
 
-async def conversation(stage: Stage_) -> None:
+async def conversation(stage: Running) -> None:
     """Three messages at three moments, one of them committed."""
     first = await say(stage.runtime, ROLLBACK, "billing")
     await stage.until(lambda: first.id in stage.home.board.decisions)
@@ -74,7 +74,7 @@ async def conversation(stage: Stage_) -> None:
     await stage.pilot.pause()
 
 
-async def card(stage: Stage_) -> DecisionView:
+async def card(stage: Running) -> DecisionView:
     """A message that nobody can place, after a conversation."""
     await conversation(stage)
     waiting = await put_card(stage)
@@ -82,7 +82,7 @@ async def card(stage: Stage_) -> DecisionView:
     return waiting
 
 
-async def put_card(stage: Stage_) -> DecisionView:
+async def put_card(stage: Running) -> DecisionView:
     text = "make it faster and tell me what you changed"
     accepted = await say(stage.runtime, text, conversation="elsewhere")
     attribution = Attribution(
@@ -107,13 +107,13 @@ async def put_card(stage: Stage_) -> DecisionView:
     return stage.view(accepted.id)
 
 
-async def card_answering(stage: Stage_) -> None:
+async def card_answering(stage: Running) -> None:
     await card(stage)
     await stage.pilot.press("ctrl+t")
     await stage.pilot.pause()
 
 
-async def corrected(stage: Stage_) -> None:
+async def corrected(stage: Running) -> None:
     first = await say(stage.runtime, RANKING, "billing")
     await stage.until(lambda: first.id in stage.home.board.decisions)
     await stage.answered(first.id)
@@ -125,31 +125,33 @@ async def corrected(stage: Stage_) -> None:
     await stage.until(lambda: stage.view(first.id).rewind == "DONE")
 
 
-async def choosing(stage: Stage_) -> None:
+async def choosing(stage: Running) -> None:
     await conversation(stage)
     await stage.pilot.press("ctrl+r")
     await stage.pilot.pause()
 
 
-async def menu(stage: Stage_) -> None:
+async def menu(stage: Running) -> None:
     await conversation(stage)
     await stage.pilot.press("ctrl+o")
     await stage.pilot.pause()
 
 
-async def why(stage: Stage_) -> None:
+async def why(stage: Running) -> None:
     await conversation(stage)
     await stage.pilot.press("f2")
     await stage.until(lambda: "D" in stage.screen_text)
 
 
-async def selected_and_held(stage: Stage_) -> None:
+async def selected_and_held(stage: Running) -> None:
     await conversation(stage)
     await stage.pilot.press("f3", "f3", "f6")
     await stage.until(lambda: "held" in stage.screen_text)
 
 
-async def end_delivery(stage: Stage_, view: DecisionView, state: DeliveryState, error: str) -> None:
+async def end_delivery(
+    stage: Running, view: DecisionView, state: DeliveryState, error: str
+) -> None:
     """Make a delivery end badly, as a backend that has gone would."""
 
     def work(tx: Transaction) -> None:
@@ -161,7 +163,7 @@ async def end_delivery(stage: Stage_, view: DecisionView, state: DeliveryState, 
     await stage.until(lambda: stage.view(view.id).delivery is state)
 
 
-async def failures(stage: Stage_) -> None:
+async def failures(stage: Running) -> None:
     """A failed and an unknown delivery."""
     await conversation(stage)
     stop_dispatching(stage)
@@ -174,7 +176,7 @@ async def failures(stage: Stage_) -> None:
     await to_unknown(stage, unknown)
 
 
-async def to_unknown(stage: Stage_, view: DecisionView) -> None:
+async def to_unknown(stage: Running, view: DecisionView) -> None:
     """A delivery whose program ended while the text was on its way."""
     stop_dispatching(stage)
     await end_delivery(stage, view, DeliveryState.RUNNING, "")
@@ -183,13 +185,13 @@ async def to_unknown(stage: Stage_, view: DecisionView) -> None:
     await end_delivery(stage, view, DeliveryState.UNKNOWN, error)
 
 
-def stop_dispatching(stage: Stage_) -> None:
+def stop_dispatching(stage: Running) -> None:
     """From here on nothing is delivered, so that a state stays."""
     for task in stage.app._tasks:
         task.cancel()
 
 
-async def streaming(stage: Stage_) -> DecisionView:
+async def streaming(stage: Running) -> DecisionView:
     """A turn that is running, with the reply so far."""
     await conversation(stage)
     stop_dispatching(stage)
@@ -207,7 +209,7 @@ async def streaming(stage: Stage_) -> DecisionView:
     return view
 
 
-async def question(stage: Stage_) -> None:
+async def question(stage: Running) -> None:
     """An agent that asks for a permission."""
     view = await streaming(stage)
     session = stage.view(view.id).session
@@ -217,7 +219,7 @@ async def question(stage: Stage_) -> None:
     stage.clock.advance(1)
 
 
-def ask(stage: Stage_, session: str, project: str) -> None:
+def ask(stage: Running, session: str, project: str) -> None:
     live = stage.runtime.dispatcher.live
     live.sessions[session] = SessionRef(session, project, f"proj:{project}", 1)
     live.questions[session] = (
@@ -232,25 +234,25 @@ def ask(stage: Stage_, session: str, project: str) -> None:
     live.changed()
 
 
-async def secret(stage: Stage_) -> None:
+async def secret(stage: Running) -> None:
     stage.home.entry.load_message("the key of billing is sk-ant-api03-" + "Ab3" * 20)
     await stage.pilot.pause()
     await stage.pilot.press("enter")
     await stage.until(lambda: stage.home.notice.text)
 
 
-async def help_page(stage: Stage_) -> None:
+async def help_page(stage: Running) -> None:
     await stage.pilot.press("f1")
     await stage.pilot.pause()
 
 
-async def form(stage: Stage_) -> None:
+async def form(stage: Running) -> None:
     await stage.pilot.press("ctrl+n")
     await stage.pilot.press(*"shop")
     await stage.pilot.pause()
 
 
-async def palette(stage: Stage_) -> None:
+async def palette(stage: Running) -> None:
     await stage.pilot.press("ctrl+p")
     await stage.pilot.pause(0.3)
 

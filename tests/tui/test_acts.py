@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from isola_core.model import DecisionState, DeliveryState, RewindState
-from tests.tui.stage import Stage_, on_stage, opened, say
+from tests.tui.stage import Running, on_stage, opened, say
 from tests.tui.states import end_delivery, stop_dispatching, to_unknown
 
 TEXT = "roll back the billing migration"
 
 
-async def sent(stage: Stage_, text: str = TEXT) -> str:
+async def sent(stage: Running, text: str = TEXT) -> str:
     view = await stage.send(text)
     await stage.answered(view.id)
     return view.id

@@ -9,11 +9,11 @@ import pytest
 from isola_core.model import DecisionState
 from isola_tui.widgets.entry import Entry
 from isola_tui.widgets.feed import FeedItem
-from tests.tui.stage import Stage_, on_stage, opened
+from tests.tui.stage import Running, on_stage, opened
 from tests.tui.states import ask, put_card, streaming
 
 
-async def waiting(stage: Stage_) -> str:
+async def waiting(stage: Running) -> str:
     view = await put_card(stage)
     assert view.state is DecisionState.WAITING_CONFIRMATION
     return view.id

@@ -7,12 +7,12 @@ from pathlib import Path
 from textual import events
 
 from isola_core.model import DecisionState, Stage
-from tests.tui.stage import CONVERSATION, PROJECTS, Stage_, on_stage, opened
+from tests.tui.stage import CONVERSATION, PROJECTS, Running, on_stage, opened
 
 TEXT = "roll back the billing migration"
 
 
-async def type_text(stage: Stage_, text: str) -> None:
+async def type_text(stage: Running, text: str) -> None:
     stage.home.entry.load_message(text)
     await stage.pilot.pause()
 

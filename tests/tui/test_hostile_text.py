@@ -21,7 +21,7 @@ from isola_tui.messages import LANGUAGES, load_texts
 from isola_tui.presentation import Presentation
 from isola_tui.screens.choose import ChooseProject
 from isola_tui.widgets.notice import Notice
-from tests.tui.stage import CONVERSATION, Stage_, on_stage, opened
+from tests.tui.stage import CONVERSATION, Running, on_stage, opened
 from tests.tui.states import ask, end_delivery, stop_dispatching
 
 HOSTILE = (
@@ -37,10 +37,10 @@ HOSTILE = (
 )
 FORBIDDEN = ("\x1b", "\x9b", "\x07", "\u202e", "\u2066", "\u200f")
 
-SIZES = ((60, 15), (80, 24), (120, 40))
+SIZES = ((60, 15), (120, 40))
 
 
-async def fill(stage: Stage_, text: str) -> None:
+async def fill(stage: Running, text: str) -> None:
     """Bring the text into every place: message, names, reasons, reply, errors, questions."""
     runtime = stage.runtime
     told = Attribution(
@@ -79,7 +79,7 @@ async def fill(stage: Stage_, text: str) -> None:
     check(stage)
 
 
-def check(stage: Stage_) -> None:
+def check(stage: Running) -> None:
     """Nothing that could act on the terminal stands on the screen, and no row is torn."""
     drawn = stage.screen_text
     for each in FORBIDDEN:
