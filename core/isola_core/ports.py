@@ -293,6 +293,9 @@ class Confirms(Protocol):
 DENY: Final = "deny"
 """The answer that every question offers: the agent is refused and may go on without."""
 
+OTHER: Final = "other"
+"""Where a question offers it: an answer in the person's own words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -21,8 +21,8 @@ from isola_core.model import (
     Stage,
     Target,
 )
-from isola_core.secrets import mask
-from isola_core.service.intake import Accepted, Incoming, Intake
+from isola_core.secrets import mask, refuse_secrets
+from isola_core.service.intake import Accepted, Incoming, Intake, checked_text
 from isola_core.service.outbox import (
     Undone,
     active_project,
@@ -313,6 +313,28 @@ class DelegatedService:
 
         return await self.core.store.write(work)
 
+    async def edit_waiting(self, decision: str, text: str) -> DecisionView:
+        """Change the text of a message that still waits for its session.
+
+        Raises:
+            InvalidInput, SecretRefused: as `accept`.
+            Conflict: it is on its way already, or was sent unstored.
+        """
+        body = checked_text(text)
+        refuse_secrets(body)
+
+        def work(tx: Transaction) -> DecisionView:
+            view = self._tentative(tx, decision)
+            if view.delivery is not DeliveryState.PENDING:
+                raise Conflict(f"{view.id} is on its way already; nothing was changed")
+            if view.message.masked:
+                raise Conflict(f"{view.id} was sent unstored; take it back and send it again")
+            conversations.replace_text(tx, view.message.id, body)
+            tx.changed("decision", view.id)
+            return self._find(tx, view.id)
+
+        return await self.core.store.write(work)
+
     async def interrupt(self, decision: str) -> DecisionView:
         """Stop the running turn; the decision stays, the message can be sent again."""
 
@@ -354,8 +376,9 @@ class DelegatedService:
         states: Sequence[DecisionState] = (),
         project: str | None = None,
         conversation: str | None = None,
+        before: str | None = None,
     ) -> list[DecisionView]:
-        """The newest decisions, oldest of them first."""
+        """The newest decisions (older than `before`, if that is given), oldest of them first."""
         return await self.core.store.read(
             lambda tx: decisions.latest_decisions(
                 tx,
@@ -364,7 +387,21 @@ class DelegatedService:
                 states=states,
                 project=project,
                 conversation=conversation,
+                before=before,
             )
+        )
+
+    async def search(self, query: str, limit: int = 50) -> list[DecisionView]:
+        """The newest decisions whose message or reply holds `query`, newest first.
+
+        The person's own search over everything: each hit names its project.
+        """
+        wanted = " ".join(normalise_message(query).split())
+        if not wanted:
+            return []
+        owner = self.core.owner.id
+        return await self.core.store.read(
+            lambda tx: decisions.find_decisions(tx, owner, wanted, limit)
         )
 
     async def writes_of(self, decision: str) -> list[tuple[int, str, str]]:

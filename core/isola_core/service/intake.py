@@ -39,6 +39,7 @@ class Incoming:
     when the person sent it: its target is kept to, or a card says why not. `asking` and `visible`
     are what the screen knows about other sessions. `unstored` sends a text with a credential: the
     store gets a masked copy. `raw` goes to the session as it is and never becomes a memory.
+    `urgent` stops the turn that the session is running and goes before what waits there.
     """
 
     conversation: str
@@ -52,6 +53,7 @@ class Incoming:
     visible: str | None = None
     unstored: bool = False
     raw: bool = False
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +120,7 @@ class Intake:
             SecretRefused: it holds a credential and was not sent unstored; nothing was stored.
             NotFound, Conflict: a target chosen by hand is unknown or retired.
         """
-        text = normalise_message(incoming.text)
-        if is_blank(text):
-            raise InvalidInput("the message is blank; nothing was sent")
-        size = len(text.encode())
-        if size > MESSAGE_LIMIT:
-            raise InvalidInput(
-                f"the message has {size:,} bytes, at most {MESSAGE_LIMIT:,} can be sent; nothing "
-                "was sent. Put long material into a file of the project and name the file."
-            )
+        text = checked_text(incoming.text)
         if not incoming.unstored:
             refuse_secrets(text)
 
@@ -261,7 +255,7 @@ class Intake:
             project = self._state.project(target.project)
             if project is None:  # says whether it is unknown or retired
                 project = active_project(tx, self._core, target.project)
-            enqueue(tx, self._core, decision, project, target.lane)
+            enqueue(tx, self._core, decision, project, target.lane, urgent=incoming.urgent)
             if not incoming.raw:
                 conversations.set_inertia(
                     tx, self._core.owner.id, incoming.conversation, target.project
@@ -315,6 +309,24 @@ class Intake:
             return Accepted(tuple(decisions.decision_views(tx, owner, made)))
 
         return await self._core.store.write(work)
+
+
+def checked_text(text: str) -> str:
+    """The text in its normal form.
+
+    Raises:
+        InvalidInput: blank, or over 4 MiB.
+    """
+    found = normalise_message(text)
+    if is_blank(found):
+        raise InvalidInput("the message is blank; nothing was sent")
+    size = len(found.encode())
+    if size > MESSAGE_LIMIT:
+        raise InvalidInput(
+            f"the message has {size:,} bytes, at most {MESSAGE_LIMIT:,} can be sent; nothing "
+            "was sent. Put long material into a file of the project and name the file."
+        )
+    return found
 
 
 def _unsure(attribution: Attribution, reason: str) -> Attribution:

@@ -50,10 +50,25 @@ def active_project(tx: Transaction, core: Core, project: str) -> Project:
     return found
 
 
-def enqueue(tx: Transaction, core: Core, decision: str, project: Project, lane: str) -> None:
-    """Put the first attempt of a tentative decision into the outbox, with its write task."""
+def enqueue(
+    tx: Transaction,
+    core: Core,
+    decision: str,
+    project: Project,
+    lane: str,
+    *,
+    urgent: bool = False,
+) -> None:
+    """Put the first attempt of a tentative decision into the outbox, with its write task.
+
+    An urgent one stops the session's running turn and goes before everything that waits.
+    """
     session = _session_for(tx, core, project, lane)
-    deliveries.insert_delivery(tx, core.ids.new("l"), decision, session, 1)
+    if urgent:
+        for delivery in deliveries.open_deliveries(tx, session):
+            if delivery.state in (DeliveryState.WRITTEN, DeliveryState.RECEIVED):
+                deliveries.request_interrupt(tx, delivery)
+    deliveries.insert_delivery(tx, core.ids.new("l"), decision, session, 1, urgent=urgent)
     memories.insert_write_task(tx, decision, 0, None, None)
 
 

@@ -55,6 +55,12 @@ def insert_message(tx: Transaction, owner: str, message: NewMessage) -> None:
     tx.changed("message", message.id)
 
 
+def replace_text(tx: Transaction, message_id: str, text: str) -> None:
+    """The person changed a message that nothing has acted on yet."""
+    tx.run("UPDATE messages SET text = ?, typed = NULL WHERE id = ?", text, message_id)
+    tx.changed("message", message_id)
+
+
 def message_by_event(tx: Transaction, owner: str, event_id: str) -> str | None:
     """The message that an event id already brought."""
     row = tx.one("SELECT id FROM messages WHERE owner = ? AND event_id = ?", owner, event_id)

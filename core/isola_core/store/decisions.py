@@ -211,8 +211,9 @@ def latest_decisions(
     states: Sequence[DecisionState] = (),
     project: str | None = None,
     conversation: str | None = None,
+    before: str | None = None,
 ) -> list[DecisionView]:
-    """The newest decisions, oldest of them first."""
+    """The newest decisions (older than `before`, if that is given), oldest of them first."""
     where = ["owner = ?"]
     values: list[object] = [owner]
     if states:
@@ -227,8 +228,26 @@ def latest_decisions(
             "WHERE owner = decisions.owner AND conversation = ?)"
         )
         values.append(conversation)
+    if before is not None:
+        where.append("seq < (SELECT seq FROM decisions WHERE id = ?)")
+        values.append(before)
     source = f"(SELECT * FROM decisions WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ?) AS d"  # noqa: S608
     rows = tx.all(_VIEW.format(source=source) + " ORDER BY d.seq", *values, limit)
+    return [_view(row) for row in rows]
+
+
+def find_decisions(tx: Transaction, owner: str, text: str, limit: int) -> list[DecisionView]:
+    """The newest decisions whose message or reply holds `text`, newest first; case is folded."""
+    pattern = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    rows = tx.all(
+        _VIEW.format(source="decisions AS d")
+        + " WHERE d.owner = ? AND (m.text LIKE ? ESCAPE '\\' OR t.reply LIKE ? ESCAPE '\\') "
+        "ORDER BY d.seq DESC LIMIT ?",
+        owner,
+        pattern,
+        pattern,
+        limit,
+    )
     return [_view(row) for row in rows]
 
 

@@ -60,16 +60,23 @@ _DELIVERY = (
 
 
 def insert_delivery(
-    tx: Transaction, delivery: str, decision: str, session_id: str, attempt: int
+    tx: Transaction,
+    delivery: str,
+    decision: str,
+    session_id: str,
+    attempt: int,
+    *,
+    urgent: bool = False,
 ) -> None:
-    """Put one attempt into the outbox."""
+    """Put one attempt into the outbox; an urgent one goes before what waits there."""
     tx.run(
-        "INSERT INTO deliveries (id, decision, session, attempt, state, created, updated) "
-        "VALUES (?, ?, ?, ?, 'PENDING', ?, ?)",
+        "INSERT INTO deliveries (id, decision, session, attempt, state, urgent, created, updated) "
+        "VALUES (?, ?, ?, ?, 'PENDING', ?, ?, ?)",
         delivery,
         decision,
         session_id,
         attempt,
+        int(urgent),
         tx.now,
         tx.now,
     )
@@ -99,7 +106,8 @@ def open_deliveries(tx: Transaction, session_id: str) -> list[Delivery]:
     """Attempts of a session that are waiting, on their way or unknown, in order."""
     rows = tx.all(
         _DELIVERY + "WHERE l.session = ? "
-        "AND l.state IN ('PENDING', 'RUNNING', 'WRITTEN', 'RECEIVED', 'UNKNOWN') ORDER BY d.seq",
+        "AND l.state IN ('PENDING', 'RUNNING', 'WRITTEN', 'RECEIVED', 'UNKNOWN') "
+        "ORDER BY l.urgent DESC, d.seq",
         session_id,
     )
     return [_delivery(row) for row in rows]

@@ -443,3 +443,39 @@ async def test_raw_text_is_never_attributed_and_never_a_memory(world: World) -> 
     assert (await world.now(decision)).state is DecisionState.COMMITTED
     assert await world.rows("SELECT * FROM memories") == []
     assert (await world.say("continue")).state is WAITING
+
+
+async def test_a_waiting_message_can_be_changed_until_it_is_on_its_way(world: World) -> None:
+    decision = await world.say("@billing the first wording")
+    changed = await world.service.edit_waiting(decision.id, "the second wording")
+    assert changed.message.text == "the second wording"
+    with pytest.raises(InvalidInput):
+        await world.service.edit_waiting(decision.id, "  ")
+    with pytest.raises(SecretRefused):
+        await world.service.edit_waiting(decision.id, KEY)
+    await world.deliver()
+    assert world.harness.texts("billing") == ["the second wording"]
+    with pytest.raises(Conflict, match="on its way"):
+        await world.service.edit_waiting(decision.id, "too late")
+
+
+async def test_search_finds_messages_and_replies_literally(world: World) -> None:
+    await world.say("@billing the Invoice is 100% wrong")
+    await world.say("@search 发票 looks fine")
+    await world.deliver()
+    assert [each.project for each in await world.service.search("invoice")] == ["billing"]
+    assert [each.project for each in await world.service.search("发票")] == ["search"]
+    assert [each.project for each in await world.service.search("100%")] == ["billing"]
+    assert len(await world.service.search("re: ")) == 2
+    for query in ("%", "_", "\\", "' OR 1=1 --", ""):
+        assert [
+            each for each in await world.service.search(query) if query not in each.message.text
+        ] == []
+
+
+async def test_older_decisions_come_in_pages(world: World) -> None:
+    made = [(await world.say(f"@billing number {number}")).id for number in range(7)]
+    newest = await world.service.latest(limit=3)
+    assert [each.id for each in newest] == made[4:]
+    older = await world.service.latest(limit=3, before=newest[0].id)
+    assert [each.id for each in older] == made[1:4]

@@ -318,3 +318,18 @@ async def test_a_window_of_no_length_commits_after_the_answer(tmp_path: Path) ->
         await world.deliver()
         await world.recovery.tick()
         assert (await world.now(decision)).state is DecisionState.COMMITTED
+
+
+async def test_an_urgent_message_stops_the_turn_and_goes_first(world: World) -> None:
+    world.harness.gate = asyncio.Event()
+    running = await world.say("@billing long work")
+    await world.say("@billing waits")
+    working = asyncio.create_task(world.deliver())
+    await world.harness.started.wait()
+    await world.say("@billing do this now", urgent=True)
+    await until(lambda: world.harness.interrupted)
+    world.harness.gate.set()
+    await working
+    await world.deliver()
+    assert world.harness.texts("billing") == ["long work", "do this now", "waits"]
+    assert (await world.now(running)).delivery is DeliveryState.CANCELLED

@@ -193,6 +193,7 @@ CREATE TABLE deliveries (
     failure    TEXT,
     fence      INTEGER,
     interrupt  INTEGER NOT NULL DEFAULT 0 CHECK (interrupt IN (0, 1)),
+    urgent     INTEGER NOT NULL DEFAULT 0 CHECK (urgent IN (0, 1)),   -- goes before what waits
     written    INTEGER,                           -- time; set once the text may be in the session
     created    INTEGER NOT NULL,
     updated    INTEGER NOT NULL,
