@@ -249,6 +249,7 @@ MISBEHAVIOUR = (
     Fail(429, "slow down"),
     Fail(401, "who are you"),
 )
+STATUS = {429: "rate_limited", 401: "auth_expired"}
 
 
 @pytest.mark.parametrize("behaviour", MISBEHAVIOUR, ids=str)
@@ -257,7 +258,8 @@ def test_a_misbehaving_model_fails_the_turn_and_keeps_the_message(
 ) -> None:
     model.next(behaviour)
     ran = with_projects.run("chat", "--text", "@billing pay it", "--json")
-    assert (ran.code, ran.json["status"], ran.json["reply"]) == (1, "failed", "")
+    status = STATUS.get(behaviour.status, "failed") if isinstance(behaviour, Fail) else "failed"
+    assert (ran.code, ran.json["status"], ran.json["reply"]) == (1, status, "")
     assert ran.json["error"]["message"]
     decision = ran.json["decision_id"]
     shown = with_projects.run("explain", "decision", decision)
@@ -299,6 +301,6 @@ def test_a_missing_key_is_named(with_projects: Program, model: FakeModel, tmp_pa
         f"harness:\n  type: llm\n  base_url: {model.url}/v1\n  model: m\n  api_key_env: MY_KEY\n"
     )
     ran = with_projects.run("chat", "--text", "@billing pay it", "--json")
-    assert ran.json["status"] == "failed"
+    assert (ran.code, ran.json["status"]) == (1, "auth_expired")
     assert "MY_KEY" in ran.json["error"]["message"]
     assert not model.requests
