@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -24,6 +25,7 @@ from isola_tui.board import Board
 from isola_tui.lines import one_line
 from isola_tui.messages import language_of, load_texts
 from isola_tui.presentation import Presentation
+from isola_tui.screens.forever import run_forever
 from isola_tui.screens.help import SHOWN, HelpScreen
 from isola_tui.screens.home import HomeScreen
 from isola_tui.widgets.entry import Entry
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from isola_tui.runtime import Runtime
 
 LOG: Final = logging.getLogger("isola")
+
+PALETTE: Final = frozenset(SHOWN) - {"send", "newline", "palette", "interrupt", "back"}
+"""The acts that the palette offers; the others mean nothing outside the entry."""
 
 QUIT_AGAIN_MS: Final = 10_000
 """How long the first of the two quit keys counts."""
@@ -75,7 +80,7 @@ class IsolaApp(App[int]):
         home = HomeScreen(self.runtime, self.conversation, self._presentation)
         self.push_screen(home)
         work = (self.runtime.dispatcher.run, self.runtime.tick_forever)
-        self._tasks = [asyncio.create_task(home.guarded(each)) for each in work]
+        self._tasks = [asyncio.create_task(run_forever(each, home.tell_failure)) for each in work]
 
     async def on_unmount(self) -> None:
         """Stop what works in the background."""
@@ -159,12 +164,16 @@ class IsolaApp(App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every act, by name, in the palette."""
-        texts, home = self.texts, self.home
-        own = {"help": self.action_help, "quit": self.action_quit, "theme": self.search_themes}
-        skipped = ("send", "newline", "palette", "interrupt", "back")
-        for name in (*(each for each in SHOWN if each not in skipped), "theme"):
-            callback = own.get(name) or home.command(name)
-            yield SystemCommand(texts(f"action.{name}"), self._keys.get(name, ""), callback)
+        yield SystemCommand(self.texts("action.theme"), "", self.search_themes)
+        owners: tuple[App[int] | HomeScreen | Entry, ...] = (self, self.home, self.home.entry)
+        offered: set[str] = set()
+        for owner in owners:
+            for binding in Binding.make_bindings(owner.BINDINGS):
+                name = binding.id or ""
+                if name in PALETTE - offered:
+                    offered.add(name)
+                    act = partial(self.run_action, binding.action, owner)
+                    yield SystemCommand(self.texts(f"action.{name}"), self._keys[name], act)
 
 
 def run(config: Path | None) -> int:

@@ -6,7 +6,6 @@ The screen lays out and routes keys. What is shown lives in `Board`, how it look
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,6 +25,7 @@ from isola_tui.presentation import Presentation
 from isola_tui.screens.acts import Acts, Done
 from isola_tui.screens.choose import ChooseProject, options
 from isola_tui.screens.composing import Composer
+from isola_tui.screens.forever import run_forever
 from isola_tui.screens.menu import MessageMenu
 from isola_tui.screens.project_form import ProjectForm
 from isola_tui.screens.showing import counts_down, items, key_names, open_questions, welcome
@@ -117,7 +117,8 @@ class HomeScreen(Screen[None]):
         await self.composer.restore()
         self.entry.focus()
         self.runtime.dispatcher.live.listeners.append(self._heard)
-        self.run_worker(self.guarded(self._watcher.follow), group="watch", exit_on_error=False)
+        follow = run_forever(self._watcher.follow, self.tell_failure)
+        self.run_worker(follow, group="watch", exit_on_error=False)
 
     def on_unmount(self) -> None:
         """Stop listening."""
@@ -425,21 +426,6 @@ class HomeScreen(Screen[None]):
 
     # -- the rest
 
-    def command(self, name: str) -> Callable[[], object]:
-        """What the palette calls for an act that has a binding here."""
-        match name:
-            case "target_next" | "target_previous":
-                step = 1 if name == "target_next" else -1
-                return lambda: self.entry.action_target(step)
-            case "previous" | "next":
-                return lambda: self.action_select(-1 if name == "previous" else 1)
-            case "scroll_up" | "scroll_down":
-                return lambda: self.action_scroll_feed(-1 if name == "scroll_up" else 1)
-            case "answer" | "menu" | "new_project" | "unstored":
-                return getattr(self, f"action_{name}")  # type: ignore[no-any-return]
-            case _:
-                return lambda: self.action_act(name)
-
     def action_scroll_feed(self, pages: int) -> None:
         """Scroll the feed while the entry keeps the keyboard."""
         if pages < 0:
@@ -454,15 +440,8 @@ class HomeScreen(Screen[None]):
         elif not self.composer.release():
             self.notice.clear()
 
-    async def guarded(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run what must run as long as the program does; a failure is told, then tried again."""
-        while True:
-            try:
-                await work()
-            except Exception as error:
-                LOG.exception("a part of the program failed")
-                reason = error.message if isinstance(error, IsolaError) else type(error).__name__
-                if self.is_attached:
-                    said = self.presentation.texts("notice.stopped_part", error=reason)
-                    self.notice.say(said, Tone.REFUSED)
-            await asyncio.sleep(1)
+    def tell_failure(self, reason: str) -> None:
+        """Say that a part of the program failed and was started again."""
+        if self.is_attached:
+            said = self.presentation.texts("notice.stopped_part", error=reason)
+            self.notice.say(said, Tone.REFUSED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 from textual.binding import Binding
@@ -65,7 +66,9 @@ async def test_a_palette_entry_does_its_act(tmp_path: Path) -> None:
         await stage.answered(view.id)
         title = stage.app.texts("action.hold")
         commands = stage.app.get_system_commands(stage.app.screen)
-        next(each for each in commands if each.title == title).callback()
+        done = next(each for each in commands if each.title == title).callback()
+        if inspect.isawaitable(done):
+            await done
         await stage.until(lambda: stage.view(view.id).held)
 
 
