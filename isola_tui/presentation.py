@@ -122,6 +122,13 @@ class Presentation:
         if empty or attribution is None:
             return muted(texts("target.empty"))
         tail = muted(f"  {texts('target.reading')}") if aim.partial else Content.empty()
+        if attribution.target is None and attribution.stage is Stage.EXPLICIT:
+            names = [self.name(each.project) for each in attribution.candidates]
+            return Content.assemble(
+                ("→ ", "$text-success"),
+                (f"{' + '.join(names)} ", "bold $text-success"),
+                (f" {self.texts('target.each')}", MUTED),
+            )
         if attribution.target is None:
             return self._unsure(attribution) + tail
         parts = [

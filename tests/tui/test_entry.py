@@ -30,6 +30,16 @@ async def test_an_unsure_preview_says_that_a_card_will_ask(tmp_path: Path) -> No
         assert "a card will ask" in stage.target_title
 
 
+async def test_several_addressed_projects_get_a_message_each(tmp_path: Path) -> None:
+    async with opened(tmp_path / "home") as runtime, on_stage(runtime) as stage:
+        await type_text(stage, "@billing @search look at the totals")
+        assert stage.target_title.startswith("→ billing + search")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: len(stage.home.board.decisions) == 2)
+        sent = {(each.project, each.message.text) for each in stage.home.board.decisions.values()}
+        assert sent == {("billing", "look at the totals"), ("search", "look at the totals")}
+
+
 async def test_enter_sends_to_the_target_that_was_shown(tmp_path: Path) -> None:
     async with opened(tmp_path / "home") as runtime, on_stage(runtime) as stage:
         view = await stage.send(TEXT)
