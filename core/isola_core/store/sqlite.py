@@ -8,6 +8,7 @@ caller can never cut a transaction in two. Reads have a connection of their own.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import time
@@ -44,7 +45,7 @@ class SqliteStore:
         """How many writing transactions this store has committed."""
         self._writer = writer
         self._reader = reader
-        self._woken = asyncio.Event()
+        self._waiting: set[asyncio.Event] = set()
 
     @classmethod
     async def open(cls, path: Path, clock: Clock) -> SqliteStore:
@@ -121,21 +122,25 @@ class SqliteStore:
         return await _on_thread(self._reader, run)
 
     def wake(self) -> None:
-        """Let `wait_for_change` look at once."""
-        self._woken.set()
+        """Let everybody in `wait_for_change` look at once."""
+        for each in self._waiting:
+            each.set()
 
     async def wait_for_change(self, seen: int, poll_s: float = 0.25) -> int:
         """Wait until the change sequence is past `seen`, by whatever process; the new end of it."""
-        while True:
-            self._woken.clear()
-            last = await self.last_change()
-            if last != seen:
-                return last
-            try:
-                async with asyncio.timeout(poll_s):
-                    await self._woken.wait()
-            except TimeoutError:
-                pass
+        woken = asyncio.Event()
+        self._waiting.add(woken)
+        try:
+            while True:
+                woken.clear()
+                last = await self.last_change()
+                if last != seen:
+                    return last
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(poll_s):
+                        await woken.wait()
+        finally:
+            self._waiting.discard(woken)
 
     async def last_change(self) -> int:
         """The number of the newest change, 0 in a new database."""

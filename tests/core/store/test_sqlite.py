@@ -149,6 +149,16 @@ async def test_changes_of_another_process_are_seen(world: World) -> None:
     assert await world.store.changes_since(seen) == [(seen + 1, "project", "p")]
 
 
+async def test_everybody_who_waits_is_woken_by_a_change(world: World) -> None:
+    seen = await world.store.last_change()
+    waiting = [
+        asyncio.create_task(world.store.wait_for_change(seen, poll_s=60)) for _ in range(3)
+    ]
+    await asyncio.sleep(0)
+    await world.store.write(lambda tx: tx.changed("project", "p"))
+    assert await asyncio.wait_for(asyncio.gather(*waiting), 5) == [seen + 1] * 3
+
+
 @pytest.mark.parametrize(
     ("sql", "invariant"),
     [
