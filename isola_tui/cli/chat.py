@@ -31,6 +31,7 @@ from isola_tui.cli.outcome import (
 )
 from isola_tui.cli.output import note
 from isola_tui.cli.program import Program, opened
+from isola_tui.cli.questions import OnQuestion, question_option
 from isola_tui.conversation import conversation_of
 
 PLATFORM: Final = "cli"
@@ -52,6 +53,7 @@ PLATFORM: Final = "cli"
     type=click.FloatRange(min=0, min_open=True),
     help="Wait no longer than this.",
 )
+@question_option
 @with_invocation
 def chat(
     invocation: Invocation,
@@ -63,6 +65,7 @@ def chat(
     unstored: bool,
     wait: bool,
     timeout: float | None,
+    on_question: OnQuestion | None,
 ) -> int:
     """Send messages: --text TEXT, all of standard input with -, else one message a line.
 
@@ -74,7 +77,7 @@ def chat(
     single = source is not None or text is not None
     if event_id is not None and not single:
         raise click.UsageError("--event-id belongs to one message: give it with --text or -.")
-    with opened(invocation) as program:
+    with opened(invocation, on_question) as program:
         runtime = program.runtime
         boot = runtime.processes.me().boot
         talk = Talk(
@@ -168,9 +171,18 @@ class Talk:
         names = self.program.names()
         statuses = [status_of(each, duplicate=self.accepted.duplicate) for each in views]
         for view, status in zip(views, statuses, strict=True):
-            print_outcome(view, status, names, as_json=self.as_json)
+            asked = self.program.questions.about(view.id)
+            print_outcome(view, status, names, as_json=self.as_json, questions=asked)
+        if self.program.interrupted and self.program.questions.open():
+            note(f"isola: nothing was allowed; {self._later()}")
         sys.stdout.flush()
         return self.program.code(statuses)
+
+    def _later(self) -> str:
+        """What becomes of a question that the wait ended before."""
+        if self.prompting:
+            return "the agent waits on, :answer asks you again"
+        return "the agent's turn ends with this program"
 
 
 def _standard_input() -> str:

@@ -8,6 +8,7 @@ from isola_tui.cli.invocation import Invocation, with_invocation
 from isola_tui.cli.outcome import print_outcome, status_of
 from isola_tui.cli.output import first_line, show
 from isola_tui.cli.program import opened
+from isola_tui.cli.questions import OnQuestion, question_option
 
 
 @click.command(short_help="Answer a card: this project it is.")
@@ -15,12 +16,18 @@ from isola_tui.cli.program import opened
 @click.argument("project", metavar="PROJECT[/LANE]")
 @click.option("--wait/--no-wait", default=True, help="Wait for the answer (the default).")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True))
+@question_option
 @with_invocation
 def confirm(
-    invocation: Invocation, decision: str, project: str, wait: bool, timeout: float | None
+    invocation: Invocation,
+    decision: str,
+    project: str,
+    wait: bool,
+    timeout: float | None,
+    on_question: OnQuestion | None,
 ) -> int:
     """Send the waiting message of DECISION to PROJECT."""
-    with opened(invocation) as program:
+    with opened(invocation, on_question) as program:
         target = program.target(project)
         view = program.call(program.runtime.service.confirm(decision, target))
         if wait:
@@ -28,5 +35,6 @@ def confirm(
         status = status_of(view)
         if not invocation.json:
             show(f'"{first_line(view.message.text)}"')
-        print_outcome(view, status, program.names(), as_json=invocation.json)
+        asked = program.questions.about(view.id)
+        print_outcome(view, status, program.names(), as_json=invocation.json, questions=asked)
         return program.code([status])

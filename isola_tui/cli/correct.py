@@ -18,6 +18,7 @@ from isola_tui.cli.output import (
     undone_lines,
 )
 from isola_tui.cli.program import opened
+from isola_tui.cli.questions import OnQuestion, question_option
 
 
 @click.command(short_help="Wrong project: move a message.")
@@ -28,6 +29,7 @@ from isola_tui.cli.program import opened
 )
 @click.option("--wait/--no-wait", default=True, help="Wait for the answer (the default).")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True))
+@question_option
 @with_invocation
 def correct(
     invocation: Invocation,
@@ -36,9 +38,10 @@ def correct(
     text: str | None,
     wait: bool,
     timeout: float | None,
+    on_question: OnQuestion | None,
 ) -> int:
     """Send the message of DECISION to PROJECT instead; the wrong session forgets it."""
-    with opened(invocation) as program:
+    with opened(invocation, on_question) as program:
         target = program.target(project)
         done = program.call(program.runtime.service.correct(decision, target, text))
         old, new = done.old, done.new
@@ -54,6 +57,7 @@ def correct(
                     "undone": undone_json(done.undone),
                     "status": status.value,
                     "duplicate": done.duplicate,
+                    "questions": program.questions.about(new.id),
                 }
             )
         else:

@@ -73,8 +73,11 @@ def exit_code(statuses: Sequence[Status]) -> int:
     return EXIT_NEEDS_CONFIRMATION if Status.NEEDS_CONFIRMATION in statuses else 0
 
 
-def outcome_json(view: DecisionView, status: Status) -> Json:
-    """The object for one decision; every key is always there."""
+def outcome_json(view: DecisionView, status: Status, questions: Sequence[Json] = ()) -> Json:
+    """The object for one decision; every key is always there.
+
+    `questions` are what the agent asked in its turn, each with the answer that it got.
+    """
     return {
         "status": status.value,
         "state": view.state.value,
@@ -88,6 +91,7 @@ def outcome_json(view: DecisionView, status: Status) -> Json:
         "conversation": view.message.conversation,
         "reply": view.reply,
         "candidates": candidates_json(view.attribution),
+        "questions": list(questions),
         "error": _error(view, status),
     }
 
@@ -107,6 +111,7 @@ def refused_json(error: IsolaError, conversation: str) -> Json:
         "conversation": conversation,
         "reply": "",
         "candidates": [],
+        "questions": [],
         "error": {"code": error.code, "message": error.message, "details": error.details},
     }
 
@@ -137,10 +142,17 @@ def _next_step(view: DecisionView) -> str:
     return f"isola resolve {view.id} --resend"
 
 
-def print_outcome(view: DecisionView, status: Status, names: Names, *, as_json: bool) -> None:
-    """Print one decision about a message, with its reply."""
+def print_outcome(
+    view: DecisionView,
+    status: Status,
+    names: Names,
+    *,
+    as_json: bool,
+    questions: Sequence[Json] = (),
+) -> None:
+    """Print one decision about a message, with its reply; `questions` as for `outcome_json`."""
     if as_json:
-        print_json(outcome_json(view, status))
+        print_json(outcome_json(view, status, questions))
         return
     if status is Status.NEEDS_CONFIRMATION:
         print_card(view, names)

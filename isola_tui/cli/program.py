@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from types import FrameType
 from typing import Any, Final, TypeVar
@@ -25,6 +25,7 @@ from isola_tui.cli.following import Follower
 from isola_tui.cli.invocation import EXIT_INTERRUPTED, Invocation
 from isola_tui.cli.outcome import Status, exit_code
 from isola_tui.cli.output import Names, line, note
+from isola_tui.cli.questions import OnQuestion, Questions
 from isola_tui.runtime import Runtime, open_runtime
 
 T = TypeVar("T")
@@ -38,10 +39,16 @@ _ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 class _Call:
     """One coroutine on the loop's thread, waited for from the main thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, Any],
+        ended: Callable[[], None] | None = None,
+    ) -> None:
         self._loop = loop
         self._work = work
         self._ended = threading.Event()
+        self._tell = ended
         self._task: asyncio.Task[Any]
 
     @property
@@ -49,10 +56,15 @@ class _Call:
         """Whether the coroutine has returned or raised."""
         return self._ended.is_set()
 
-    def run(self) -> Any:
-        """The coroutine's result; Ctrl-C cancels it, waits for its end and is raised again."""
+    def run(self, meanwhile: Callable[[], None] | None = None) -> Any:
+        """The coroutine's result; Ctrl-C cancels it, waits for its end and is raised again.
+
+        `meanwhile` is called over and over until the end; it waits by itself.
+        """
         self._loop.call_soon_threadsafe(self._begin)
         try:
+            while meanwhile is not None and not self.ended:
+                meanwhile()
             self._ended.wait()
         except (KeyboardInterrupt, SystemExit):
             self._loop.call_soon_threadsafe(lambda: self._task.cancel())
@@ -62,15 +74,28 @@ class _Call:
 
     def _begin(self) -> None:
         self._task = self._loop.create_task(self._work)
-        self._task.add_done_callback(lambda _: self._ended.set())
+        self._task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[Any]) -> None:
+        self._ended.set()
+        if self._tell is not None:
+            self._tell()
 
 
 class Program:
     """One open runtime, called from the main thread."""
 
-    def __init__(self, runtime: Runtime, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        loop: asyncio.AbstractEventLoop,
+        on_question: OnQuestion | None = None,
+        *,
+        as_json: bool = False,
+    ) -> None:
         self.runtime = runtime
         self._loop = loop
+        self.questions = Questions(runtime, self.call, on_question, as_json=as_json)
         self.follower = Follower(runtime)
         self.hurry = False
         """Set when nobody waits any more: running turns are left as they are."""
@@ -81,6 +106,22 @@ class Program:
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end. Ctrl-C cancels it and raises `KeyboardInterrupt`."""
         result: T = self.calling(work).run()
+        return result
+
+    def attend(self, work: Coroutine[Any, Any, T], *, patient: bool = True) -> T:
+        """`call` for what waits for agents: what they ask meanwhile is answered.
+
+        `patient`: the end of the work takes no question away that another turn still asks.
+        """
+        questions = self.questions
+        call = _Call(self._loop, work, ended=questions.bell.ring)
+
+        def meanwhile() -> None:
+            questions.answer_all(lambda: call.ended and not patient)
+            if not call.ended:
+                questions.bell.wait()
+
+        result: T = call.run(meanwhile)
         return result
 
     def calling(self, work: Coroutine[Any, Any, Any]) -> _Call:
@@ -109,7 +150,8 @@ class Program:
         self.start_working()
         self.interrupted = False
         try:
-            views = self.call(self.follower.ended(decisions, timeout_s))
+            ended = self.follower.ended(decisions, timeout_s)
+            views = self.attend(ended, patient=timeout_s is None)
         except KeyboardInterrupt:
             self.interrupted = True
             views = self.call(self.follower.now(decisions))
@@ -119,7 +161,7 @@ class Program:
     def forgotten(self, decision: str) -> DecisionView:
         """A decision that was taken back, once its session forgot it or a while has passed."""
         self.start_working()
-        (view,) = self.call(self.follower.forgotten([decision]))
+        (view,) = self.attend(self.follower.forgotten([decision]))
         return view
 
     def code(self, statuses: Sequence[Status]) -> int:
@@ -127,9 +169,7 @@ class Program:
         return EXIT_INTERRUPTED if self.interrupted else exit_code(statuses)
 
     async def end(self) -> None:
-        """Let the turns of this process end, unless in a hurry; end what `start` began."""
-        if not self.hurry:
-            await self.runtime.dispatcher.finish()
+        """End what `start` began."""
         for each in self._beside:
             each.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
@@ -162,8 +202,8 @@ async def _target(runtime: Runtime, named: str) -> Target:
 
 
 @contextmanager
-def opened(invocation: Invocation) -> Iterator[Program]:
-    """The program, open for one command."""
+def opened(invocation: Invocation, on_question: OnQuestion | None = None) -> Iterator[Program]:
+    """The program, open for one command; `on_question` as for `Questions`."""
     log = logging.getLogger("isola")
     if not log.handlers:
         log.addHandler(_Notes(logging.WARNING))
@@ -173,7 +213,8 @@ def opened(invocation: Invocation) -> Iterator[Program]:
     previous = {each: signal.signal(each, _end) for each in _ENDING_SIGNALS}
     opening = open_runtime(invocation.config)
     try:
-        program = Program(_Call(loop, opening.__aenter__()).run(), loop)
+        runtime = _Call(loop, opening.__aenter__()).run()
+        program = Program(runtime, loop, on_question, as_json=invocation.json)
         try:
             yield program
         except BaseException:
@@ -189,20 +230,28 @@ def opened(invocation: Invocation) -> Iterator[Program]:
 
 
 def _close(program: Program, opening: AbstractAsyncContextManager[Runtime]) -> None:
-    """Close everything. Ctrl-C ends the wait for running turns, a second one the process."""
+    """Let running turns end, unless in a hurry, and close everything.
+
+    Ctrl-C ends the wait for the turns, a second one the process.
+    """
     closing = program.calling(_closed(program, opening))
     try:
-        closing.run()
-    except KeyboardInterrupt:
-        if closing.ended:
-            raise
-        with suppress(OSError):
-            sys.stdout.flush()
-        os._exit(EXIT_INTERRUPTED)
+        if not program.hurry:
+            program.attend(program.runtime.dispatcher.finish())
+    finally:
+        try:
+            closing.run()
+        except KeyboardInterrupt:
+            if closing.ended:
+                raise
+            with suppress(OSError):
+                sys.stdout.flush()
+            os._exit(EXIT_INTERRUPTED)
 
 
 async def _closed(program: Program, opening: AbstractAsyncContextManager[Runtime]) -> None:
     try:
+        program.questions.close()
         await program.end()
     finally:
         await opening.__aexit__(None, None, None)

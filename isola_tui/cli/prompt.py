@@ -17,6 +17,7 @@ from isola_tui.cli.chat import Talk
 from isola_tui.cli.correct import print_corrected
 from isola_tui.cli.invocation import EXIT_FAILED, EXIT_INTERRUPTED, print_refusal
 from isola_tui.cli.output import first_line, line, note, show
+from isola_tui.cli.standard_input import Input
 from isola_tui.cli.withdraw import print_withdrawn
 from isola_tui.conversation import has_terminal
 
@@ -26,6 +27,7 @@ A line is a message. Address a project with @name, or let it be attributed.
   :confirm PROJECT[/LANE]        the same, for a card of the last message
   :correct PROJECT[/LANE]        wrong project: the last message goes there instead
   :withdraw                      takes the last message back altogether
+  :answer                        asks again what an agent asks, then waits on
   :unstored                      sends the text that was refused for its credential
   :projects                      lists the projects
   :quit                          ends (so does Ctrl-D)
@@ -41,7 +43,7 @@ def converse(talk: Talk) -> int:
 def _each_line(talk: Talk) -> int:
     """For programs: every line is a message, every message an object. The worst exit code."""
     worst = 0
-    while (text := _read("")) is not None:
+    while (text := _read("", talk.program.questions.input)) is not None:
         if text.strip():
             worst = max(worst, talk.say(text), key=_severity)
         if worst == EXIT_INTERRUPTED:
@@ -68,11 +70,16 @@ class _Prompt:
         if self._person:
             show("isola chat: a line is a message; :help lists commands, Ctrl-D ends")
         while not self._over:
+            questions = self._talk.program.questions
+            sign = self._sign() if self._person else ""
+            questions.announcing = self._person
             try:
-                text = _read(self._sign() if self._person else "")
+                text = _read(sign, questions.input)
             except KeyboardInterrupt:
                 show()
                 return EXIT_INTERRUPTED
+            finally:
+                questions.announcing = False
             if text is None:
                 break
             if text.strip():
@@ -82,6 +89,8 @@ class _Prompt:
 
     def _sign(self) -> str:
         card = self._card()
+        if card is None and self._talk.program.questions.open():
+            return "[an agent asks: :answer] "
         if card is None:
             return "› " if (sys.stdout.encoding or "").lower().startswith("utf") else "> "
         numbers = f"1-{len(card.attribution.candidates)}, " if card.attribution.candidates else ""
@@ -154,6 +163,8 @@ class _Prompt:
                 self._confirm(self._talk.program.target(rest))
             case "correct", True:
                 self._correct(self._talk.program.target(rest))
+            case "answer", False:
+                self._answer_agents()
             case "withdraw", False:
                 self._withdraw()
             case "unstored", False if self._talk.refused is not None:
@@ -169,6 +180,15 @@ class _Prompt:
         program = self._talk.program
         program.call(program.runtime.service.confirm(card.id, target))
         self._talk.await_answers()
+
+    def _answer_agents(self) -> None:
+        questions = self._talk.program.questions
+        if not questions.open():
+            note("isola: no agent asks anything")
+            return
+        questions.answer_all(lambda: False)
+        if self._talk.accepted is not None:
+            self._talk.await_answers()
 
     def _correct(self, target: Target) -> None:
         sent = self._newest_sent()
@@ -201,11 +221,10 @@ class _Prompt:
         return None
 
 
-def _read(sign: str) -> str | None:
+def _read(sign: str, lines: Input) -> str | None:
     """The next line without its end, None at the end of input."""
     if not sign:
-        raw = sys.stdin.buffer.readline()
-        return raw.decode("utf-8", "replace").rstrip("\r\n") if raw else None
+        return lines.line()
     with suppress(ImportError):
         import readline  # noqa: F401 - input() edits lines with it, and takes more than 4,095 bytes
     sys.stdout.flush()

@@ -25,7 +25,7 @@ def tick(invocation: Invocation, deliver: bool) -> int:
         runtime = program.runtime
         done = program.call(runtime.recovery.tick())
         if deliver:
-            program.call(runtime.dispatcher.settle())
+            program.attend(runtime.dispatcher.settle())
         if invocation.json:
             print_json({**dataclasses.asdict(done), "delivered": deliver})
         else:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from isola_core.errors import InvalidInput
-from isola_core.ports import DENY, Question
+from isola_core.ports import DENY, OTHER, Question
 
 ALLOW: Final = "allow"
 ALWAYS: Final = "always"
 ACCEPT_EDITS: Final = "mode"
-OTHER: Final = "other"
 
 _DETAIL_LIMIT: Final = 20_000
 _DENIED: Final = "The person did not allow this."

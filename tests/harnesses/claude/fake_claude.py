@@ -169,6 +169,17 @@ def misbehave(turn: str, text: str) -> None:
         case ["ask"]:
             answer = ask("r-1", {**BASH, "permission_suggestions": SUGGESTIONS})
             reply = json.dumps(answer)
+        case ["ask-and-die"]:
+            say({"type": "control_request", "request_id": "r-1", "request": BASH})
+            time.sleep(1)
+            raise SystemExit(3)
+        case ["ask-slowly"]:
+            time.sleep(2)
+            reply = json.dumps(ask("r-1", BASH))
+        case ["ask-odd"]:
+            odd = "\x1b[2J\u202e[/red]\x07"
+            tool = {"tool_name": f"Bash{odd}", "input": {f"a{odd}": f"rm{odd}\nx"}}
+            reply = json.dumps(ask("r-1", {"subtype": "can_use_tool", **tool}))
         case ["ask-twice"]:
             ask("r-1", BASH)
             reply = json.dumps(ask("r-2", BASH))

@@ -15,6 +15,7 @@ import pytest
 
 from isola_tui import cli
 from tests.fake_model.server import FakeModel
+from tests.harnesses.claude.conftest import FAKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +81,18 @@ def model(home: Path) -> Iterator[FakeModel]:
             f"harness:\n  type: llm\n  base_url: {fake.url}/v1\n  model: fake-model\n"
         )
         yield fake
+
+
+@pytest.fixture
+def agent(home: Path, tmp_path: Path, isola: Isola) -> Path:
+    """The scripted Claude Code behind the projects billing and search; its home."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{FAKE.read_text()}")
+    program.chmod(0o755)
+    (home / "config.yaml").write_text(f"harness:\n  type: claude\n  binary: {program}\n")
+    for name in ("billing", "search"):
+        folder = tmp_path / name
+        folder.mkdir()
+        assert isola("projects", "add", name, "--path", str(folder)).code == 0
+    return Path(os.environ["HOME"])

@@ -22,6 +22,7 @@ KEYS = {
     "conversation",
     "reply",
     "candidates",
+    "questions",
     "error",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isola_tui.cli import prompt
+from isola_tui.cli.standard_input import Input
 from tests.fake_model.server import FakeModel
 from tests.tui.cli.conftest import Isola
 
@@ -70,7 +71,7 @@ def test_a_person_answers_a_card_by_number_or_name(
     said = iter(["the roof of the greenhouse leaks", answer, ":quit"])
     signs: list[str] = []
 
-    def read(sign: str) -> str | None:
+    def read(sign: str, lines: Input) -> str | None:
         signs.append(sign)
         return next(said)
 

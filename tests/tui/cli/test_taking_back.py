@@ -39,7 +39,7 @@ def test_a_correction_moves_the_message_and_says_what_was_undone_and_what_not(
 def test_a_correction_as_json(isola: Isola, projects: None) -> None:
     wrong = sent(isola, "@billing rank the results by date")
     done = isola("correct", wrong, "search/ui", "--json").json
-    assert done.keys() == {"old", "new", "undone", "status", "duplicate"}
+    assert done.keys() == {"old", "new", "undone", "status", "duplicate", "questions"}
     assert (done["old"]["state"], done["old"]["rewind"]) == ("CORRECTED", "DONE")
     assert (done["new"]["project"], done["new"]["lane"]) == ("search", "ui")
     assert (done["new"]["previous"], done["status"]) == (wrong, "answered")
