@@ -9,6 +9,7 @@ from textual.content import Content
 from isola_core.model import DecisionState, DecisionView
 from isola_core.service.live import Live
 from isola_tui.board import Board, Item, OpenQuestion
+from isola_tui.drawing.cards import choices
 from isola_tui.presentation import Presentation
 
 AFTER_MS = 1_000
@@ -44,7 +45,7 @@ def items(
                 opened=view.id in opened,
                 selected=view.id == selected,
                 answering=view.id == answering,
-                choices=presentation.choices(view) if waiting else (),
+                choices=choices(presentation, view) if waiting else (),
             )
         )
     return found

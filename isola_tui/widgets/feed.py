@@ -17,6 +17,7 @@ from textual.widgets import Static
 
 from isola_core.model import DecisionState, DeliveryState
 from isola_tui.board import Choice, Item
+from isola_tui.drawing.decision import body, headline
 from isola_tui.presentation import Presentation
 
 DEAF_MS: Final = 500
@@ -79,7 +80,7 @@ class FeedItem(Widget):
         still = replace(self.item, now=0, selected=False)
         key = (still, width, id(self._presentation))
         if self._body[0] != key:
-            self._body = (key, self._presentation.body(still, width))
+            self._body = (key, body(self._presentation, still, width))
         return self._body[1]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -89,7 +90,7 @@ class FeedItem(Widget):
     def render(self) -> Content:
         """Draw it for the width that it has."""
         width, now = self.content_size.width, self.item.now or self._clock()
-        head = self._presentation.headline(self.item, width, now)
+        head = headline(self._presentation, self.item, width, now)
         return Content("\n").join([head, *self._lines(width)])
 
     def on_key(self, event: events.Key) -> None:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from isola_core.model import DecisionView, Project
 from isola_tui.board import Activity
+from isola_tui.drawing.panels import decision_lines, glyph_line, project_line
 from isola_tui.lines import MUTED
 from isola_tui.presentation import Presentation
 
@@ -43,7 +44,7 @@ class ProjectsPanel(Widget):
         if not projects:
             return Content.styled(presentation.texts("projects.empty"), MUTED)
         lines = [
-            presentation.project_line(each, activities.get(each.id, Activity.ASLEEP), width)
+            project_line(presentation, each, activities.get(each.id, Activity.ASLEEP), width)
             for each in projects
         ]
         return Content("\n").join(_fitting(lines, height))
@@ -74,7 +75,7 @@ class DecisionsPanel(Widget):
             return Content.styled(presentation.texts("decisions.empty"), MUTED)
         lines: list[Content] = []
         for view in reversed(views):
-            lines += presentation.decision_lines(view, width, now)
+            lines += decision_lines(presentation, view, width, now)
             if len(lines) >= height:
                 break
         return Content("\n").join(lines[:height])
@@ -104,7 +105,7 @@ class ProjectsLine(Widget):
         if self._shown is None:
             return Content.empty()
         presentation, activities = self._shown
-        return presentation.glyph_line(activities, self.content_size.width)
+        return glyph_line(presentation, activities, self.content_size.width)
 
 
 def _fitting(lines: list[Content], height: int) -> list[Content]:

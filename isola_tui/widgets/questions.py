@@ -13,8 +13,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from isola_tui.board import Choice, OpenQuestion
+from isola_tui.drawing.cards import LETTERS, answers, how_to_answer
 from isola_tui.lines import MUTED, one_line, plain
-from isola_tui.presentation import LETTERS, Presentation
+from isola_tui.presentation import Presentation
 from isola_tui.widgets.feed import DEAF_MS
 
 DETAIL_LINES = 4
@@ -74,8 +75,8 @@ class QuestionCard(Widget):
             Choice(letter, label)
             for letter, (_, label) in zip(LETTERS, question.choices, strict=False)
         ]
-        lines += draw.answers(choices, width, active=self.has_focus)
-        return [*lines, draw.how_to_answer("question", width, active=self.has_focus)]
+        lines += answers(draw, choices, width, active=self.has_focus)
+        return [*lines, how_to_answer(draw, "question", width, active=self.has_focus)]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many rows as it needs."""

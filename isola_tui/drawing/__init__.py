@@ -1,0 +1,1 @@
+"""How decisions, cards, panels and panes look: pure functions over a `Presentation`."""
