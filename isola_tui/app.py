@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -22,6 +23,7 @@ from isola_core.errors import IsolaError
 from isola_core.paths import ensure_private_dir, private_open
 from isola_core.secrets import mask
 from isola_tui.board import Board
+from isola_tui.keygate import KeyGate
 from isola_tui.lines import one_line
 from isola_tui.messages import language_of, load_texts
 from isola_tui.presentation import Presentation
@@ -38,6 +40,9 @@ LOG: Final = logging.getLogger("isola")
 
 PALETTE: Final = frozenset(SHOWN) - {"send", "newline", "palette", "interrupt", "back"}
 """The acts that the palette offers; the others mean nothing outside the entry."""
+
+OPENERS: Final = frozenset({"answer", "correct", "help", "menu", "new_project", "palette", "why"})
+"""The acts that give the keyboard to a dialog or a card."""
 
 QUIT_AGAIN_MS: Final = 10_000
 """How long the first of the two quit keys counts."""
@@ -71,6 +76,14 @@ class IsolaApp(App[int]):
         self._keys: dict[str, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._quit_asked: int | None = None
+        self._gate = KeyGate(self, super().on_event, OPENERS)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys go through the gate, so that a burst stays in order."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._gate.take(event)
+        else:
+            await super().on_event(event)
 
     # -- life
 

@@ -168,6 +168,29 @@ def test_keys_that_come_in_one_burst_lose_nothing(tmp_path: Path) -> None:
         screen.until("and then")
 
 
+def test_keys_right_behind_an_opening_key_reach_the_dialog_and_never_the_entry(
+    tmp_path: Path,
+) -> None:
+    with terminal(tmp_path / "home") as screen:
+        screen.until("One line for all your projects")
+        screen.type("\x12sea\r")  # nothing can be corrected yet: the letters are dropped
+        screen.until("There is no message for that yet")
+        screen.type("\x0eshop\r\r\r\x0esearch\r\r\r")
+        screen.until("search is registered")
+        screen.type("fix the shop")
+        screen.until("→ shop")
+        screen.type("\r")
+        screen.until("first note")
+        screen.type("\x12sea\rand then")
+        screen.until("shop → search")
+        screen.until("│ and then ")
+        screen.type("\x0fy")
+        screen.until("Why it went there")
+        screen.type("\x1b")
+        screen.until("│ and then ")
+    assert screen.text.count("which project?") == 0
+
+
 def test_nothing_that_was_typed_acts_on_the_terminal(tmp_path: Path) -> None:
     with terminal(tmp_path / "home") as screen:
         screen.until("One line for all your projects")
