@@ -151,9 +151,7 @@ async def test_changes_of_another_process_are_seen(world: World) -> None:
 
 async def test_everybody_who_waits_is_woken_by_a_change(world: World) -> None:
     seen = await world.store.last_change()
-    waiting = [
-        asyncio.create_task(world.store.wait_for_change(seen, poll_s=60)) for _ in range(3)
-    ]
+    waiting = [asyncio.create_task(world.store.wait_for_change(seen, poll_s=60)) for _ in range(3)]
     await asyncio.sleep(0)
     await world.store.write(lambda tx: tx.changed("project", "p"))
     assert await asyncio.wait_for(asyncio.gather(*waiting), 5) == [seen + 1] * 3
