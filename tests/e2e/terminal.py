@@ -75,6 +75,12 @@ class Terminal:
         self._child.close(force=True)
 
     @property
+    def pid(self) -> int:
+        """The program's process id."""
+        assert self._child.pid is not None
+        return self._child.pid
+
+    @property
     def text(self) -> str:
         """What stands on the screen."""
         return "\n".join(each.rstrip() for each in self._screen.display)

@@ -104,6 +104,11 @@ class FakeModel:
         with self._changed:
             self._next.extend(behaviours)
 
+    def clear_next(self) -> None:
+        """Treat the next requests as usual after all."""
+        with self._changed:
+            self._next.clear()
+
     def clear(self) -> None:
         """Forget the requests so far."""
         with self._changed:
