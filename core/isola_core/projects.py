@@ -236,6 +236,7 @@ def resolved_folder(path: Path) -> str:
 
     Raises:
         InvalidInput: it is no folder, or one that can never be a project (home, /, temp).
+        SecretRefused: its path holds a credential.
     """
     try:
         real = path.expanduser().resolve()
@@ -246,7 +247,9 @@ def resolved_folder(path: Path) -> str:
         raise InvalidInput(f"there is no folder {real}; nothing was registered")
     if real in (Path.home().resolve(), Path(real.anchor), Path("/tmp").resolve()):  # noqa: S108
         raise InvalidInput(f"{real} cannot be a project: everything lies below it")
-    return unicodedata.normalize("NFC", str(real))
+    found = unicodedata.normalize("NFC", str(real))
+    refuse_secrets(found, "path")
+    return found
 
 
 def slug(name: str) -> str:

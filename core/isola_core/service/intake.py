@@ -123,6 +123,14 @@ class Intake:
         text = checked_text(incoming.text)
         if not incoming.unstored:
             refuse_secrets(text)
+        names = {
+            "conversation": incoming.conversation,
+            "event_id": incoming.event_id,
+            "platform": incoming.platform,
+            "platform_id": incoming.platform_id,
+        }
+        for field, name in names.items():
+            refuse_secrets(name or "", field)
 
         def work(tx: Transaction) -> tuple[Accepted | list[str], RoutingContext | None]:
             return self._accept(tx, incoming, text)

@@ -19,10 +19,11 @@ from typing import Any, Final, TypeVar
 
 import aiosqlite
 
-from isola_core.errors import StoreError, StoreTooNew
+from isola_core.errors import InvalidInput, StoreError, StoreTooNew
 from isola_core.paths import ensure_private_dir
 from isola_core.ports import Clock
 from isola_core.store.transaction import Transaction
+from isola_core.text import safe_label
 
 T = TypeVar("T")
 
@@ -102,6 +103,8 @@ class SqliteStore:
                 raise
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
+        except UnicodeEncodeError as error:
+            raise _no_text(error) from error
         self.transactions += 1
         return result
 
@@ -118,6 +121,8 @@ class SqliteStore:
                     connection.execute("ROLLBACK")
             except sqlite3.Error as error:
                 raise _translated(error, self.path) from error
+            except UnicodeEncodeError as error:
+                raise _no_text(error) from error
 
         return await _on_thread(self._reader, run)
 
@@ -276,6 +281,11 @@ def statements(script: str) -> list[str]:
             found.append(rest)
             rest = ""
     return found
+
+
+def _no_text(error: UnicodeEncodeError) -> InvalidInput:
+    shown = safe_label(error.object, 60)
+    return InvalidInput(f"{shown!r} holds bytes that are no text; nothing was stored")
 
 
 def _translated(error: sqlite3.Error, path: Path) -> StoreError:
