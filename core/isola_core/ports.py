@@ -82,10 +82,12 @@ class QuotedContext:
     """Text of this project only that goes in front of a message, marked as quoted context.
 
     `memories` are recalled memories, `briefing` what a fresh session must know. Both are data.
+    `sources` are the ids of what is quoted: of the memories, and of the briefing's decisions.
     """
 
     memories: tuple[str, ...] = ()
     briefing: str = ""
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,16 @@ class Rewinds(Protocol):
 
 
 @runtime_checkable
+class Rebuilds(Protocol):
+    """Capability: a session is the store's history (`History`) and nothing else.
+
+    Quoted context goes out with its own message only, so that nothing of it has to be forgotten.
+    """
+
+    rebuilds_history: bool
+
+
+@runtime_checkable
 class Holds(Protocol):
     """Capability: the backend's process belongs to us while it lives, so we keep the lease."""
 
@@ -337,6 +349,7 @@ class PastTurn:
     sent: str
     reply: str
     started: int
+    decision: str = ""
 
 
 class History(Protocol):

@@ -101,7 +101,9 @@ class _Turn:
 
 
 class LlmHarness:
-    """Talks to one endpoint; implements Streams, Interrupts, Rewinds and Confirms."""
+    """Talks to one endpoint; implements Streams, Interrupts, Rewinds, Rebuilds and Confirms."""
+
+    rebuilds_history = True
 
     def __init__(self, settings: LlmSettings, services: HarnessServices) -> None:
         self._settings = settings

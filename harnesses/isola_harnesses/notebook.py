@@ -68,7 +68,9 @@ def create(settings: Mapping[str, object], services: HarnessServices) -> Noteboo
 
 
 class NotebookHarness:
-    """Files messages as notes; implements Rewinds and Confirms, by the session's history."""
+    """Files messages as notes; implements Rewinds, Rebuilds and Confirms, by the history."""
+
+    rebuilds_history = True
 
     def __init__(self, services: HarnessServices) -> None:
         self._services = services

@@ -140,9 +140,11 @@ class ScriptedHarness:
             self._stop.clear()
             opened = asyncio.create_task(self.gate.wait())
             stopped = asyncio.create_task(self._stop.wait())
-            _, left = await asyncio.wait({opened, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            for each in left:
-                each.cancel()
+            try:
+                await asyncio.wait({opened, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                opened.cancel()
+                stopped.cancel()
             if self._stop.is_set():
                 return TurnResult(False, error="stopped", failure=FailureKind.CANCELLED)
         if self.fail is not None:

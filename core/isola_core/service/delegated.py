@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from isola_core.attribution.router import Router
 from isola_core.errors import Conflict, InvalidInput, TextNeeded
 from isola_core.model import (
+    ACTIVE_DECISIONS,
     Attribution,
     Candidate,
     DecisionState,
@@ -109,8 +110,11 @@ class DelegatedService:
         def work(tx: Transaction) -> DecisionView:
             view = self._find(tx, decision)
             if view.state is not DecisionState.WAITING_CONFIRMATION:
-                if view.project == target.project and view.lane == target.lane:
+                sent = view.state in ACTIVE_DECISIONS
+                if sent and (view.project, view.lane) == (target.project, target.lane):
                     return view
+                if not sent:
+                    raise Conflict(f"{view.id} is {_state_words(view)} already; send it again")
                 raise Conflict(
                     f"{view.id} is {_state_words(view)}; `isola correct {view.id} "
                     f"{target.project}` changes where it goes"
@@ -221,7 +225,8 @@ class DelegatedService:
     async def undo(self, decision: str) -> Corrected | Withdrawn:
         """Take the last step back: a correction is corrected back, a sending withdrawn."""
         view = await self.core.store.read(lambda tx: self._find(tx, decision))
-        if view.previous is not None and view.state is DecisionState.TENTATIVE:
+        sent = view.state in (DecisionState.TENTATIVE, DecisionState.COMMITTED)
+        if view.previous is not None and sent:
             previous = view.previous
             before = await self.core.store.read(lambda tx: self._find(tx, previous))
             if before.project is not None:
@@ -246,7 +251,9 @@ class DelegatedService:
                         f"(`isola resolve {view.id} --resend`) or withdraw it first"
                     )
                 case _:
-                    deadline = tx.now if view.deadline is not None else None
+                    newest = deliveries.newest_delivery(tx, view.id)
+                    begun = newest is not None and newest.written is not None
+                    deadline = tx.now if begun else None
                     decisions.set_window(tx, view.id, deadline, held=False, commit_now=True)
             return self._find(tx, view.id)
 
@@ -329,6 +336,11 @@ class DelegatedService:
                 raise Conflict(f"{view.id} is on its way already; nothing was changed")
             if view.message.masked:
                 raise Conflict(f"{view.id} was sent unstored; take it back and send it again")
+            if deliveries.is_remembered_text(tx, view.message.id):
+                raise Conflict(
+                    f"the text of {view.id} as it is was in a session already; take it back and "
+                    "send it again"
+                )
             conversations.replace_text(tx, view.message.id, body)
             tx.changed("decision", view.id)
             return self._find(tx, view.id)
@@ -413,6 +425,7 @@ class DelegatedService:
 
     async def save_draft(self, conversation: str, text: str, target: str | None = None) -> None:
         """Keep what stands in the entry; credentials are masked."""
+        refuse_secrets(conversation, "conversation")
         kept = mask(normalise_message(text))
         owner = self.core.owner.id
         await self.core.store.write(

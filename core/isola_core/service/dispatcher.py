@@ -60,6 +60,8 @@ class Dispatcher:
         self._harness = harness
         self._processes = processes
         self._fences: dict[str, int] = {}
+        self._unreleased: dict[str, int] = {}
+        """Leases that we could not give back, since the store refused; nobody drives these."""
         self._drivers: dict[str, asyncio.Task[bool]] = {}
         self._running: dict[str, Driver] = {}
         self._listening: set[int] = set()
@@ -144,7 +146,8 @@ class Dispatcher:
             self._listen(harness)
         except Exception as error:
             broken = str(error)
-        driver = Driver(self.core, harness, session, fence, self.live, broken)
+        label = stored.harness
+        driver = Driver(self.core, harness, session, fence, self.live, broken, label)
         self._running[session] = driver
         try:
             await driver.drain()
@@ -196,7 +199,8 @@ class Dispatcher:
             if lease is not None and not lease.released:
                 if ours is not None and lease.fence == ours and lease.holder == me:
                     return ours
-                if is_driven(tx, lease, self._processes):
+                left = lease.holder == me and lease.fence == self._unreleased.get(session)
+                if not left and is_driven(tx, lease, self._processes):
                     return None
             fence = sessions.take_lease(tx, session, me)
             recover(tx, self.core, session)
@@ -218,7 +222,9 @@ class Dispatcher:
     async def _release(self, session: str) -> None:
         fence = self._fences.pop(session, None)
         if fence is not None:
+            self._unreleased[session] = fence
             await self.core.store.write(lambda tx: sessions.release_lease(tx, session, fence))
+            self._unreleased.pop(session, None)
 
     async def _beat(self) -> None:
         while True:

@@ -42,7 +42,7 @@ from isola_core.ports import (
 from isola_core.secrets import mask
 from isola_core.service.live import Live
 from isola_core.service.proof import settle_by_receipt
-from isola_core.service.rewinding import PendingRewinds
+from isola_core.service.rewinding import PendingRewinds, waiting_briefing
 from isola_core.service.settings import Core
 from isola_core.store import decisions, deliveries, projects, sessions
 from isola_core.store.deliveries import Delivery
@@ -68,9 +68,12 @@ class Driver:
         fence: int,
         live: Live,
         broken: str = "",
+        label: str | None = None,
     ) -> None:
         self.core = core
         self.harness = harness
+        self.label = label
+        """The harness's name as the session stores it; another one there is another driver's."""
         self.session = session
         self.ref: SessionRef
         self.finishing = False
@@ -90,6 +93,9 @@ class Driver:
         """Do everything that is waiting, then return."""
         stored = await self.core.store.read(lambda tx: sessions.session(tx, self.session))
         self.ref = stored.ref
+        if self.label not in (None, stored.harness):
+            self.progressed = True
+            return
         if self.harness is None:
             await self._refuse_all()
             return
@@ -114,6 +120,11 @@ class Driver:
         self._check_fence(tx)
         if self.finishing or deliveries.pending_rewinds(tx, self.session):
             return None
+        stored = sessions.session(tx, self.session)
+        if self.label not in (None, stored.harness):
+            self.progressed = True
+            return None
+        self.ref = stored.ref  # the project may have moved meanwhile
         for delivery in deliveries.open_deliveries(tx, self.session):
             if delivery.state in LIVE_DELIVERIES:
                 return None
@@ -209,8 +220,12 @@ class Driver:
                 delivery.text,
                 self.core.settings.recalled,
             )
-            briefing = sessions.session(tx, self.session).briefing
-            return QuotedContext(tuple(each.content[:2_000] for each in found), briefing)
+            briefing = waiting_briefing(tx, sessions.session(tx, self.session))
+            return QuotedContext(
+                tuple(each.content[:2_000] for each in found),
+                briefing.text,
+                (*(each.id for each in found), *briefing.decisions),
+            )
 
         context = await self.core.store.read(work)
         return Outgoing(delivery.id, delivery.message, text, context)
@@ -310,7 +325,7 @@ class Driver:
             kept = state is DeliveryState.ANSWERED and not now.interrupt
             if not kept:
                 deliveries.excise_turn(tx, now.id)
-            elif outgoing.context.briefing:
+            elif outgoing.context.briefing and generation == self.ref.generation:
                 sessions.update_session(tx, self.ref, briefing="")
             deliveries.move_delivery(
                 tx,

@@ -15,6 +15,7 @@ from isola_core.model import (
     Target,
     WriteTaskState,
 )
+from isola_core.secrets import refuse_secrets
 from isola_core.service.settings import Core
 from isola_core.store import conversations, decisions, deliveries, memories, projects, sessions
 from isola_core.store.transaction import Transaction
@@ -76,6 +77,7 @@ def _session_for(tx: Transaction, core: Core, project: Project, lane: str) -> st
     harness = core.harness_of(project)
     found = sessions.find_session(tx, core.owner.id, core.machine, project.id, lane)
     if found is None:
+        refuse_secrets(lane, "lane")
         session = core.ids.new("s")
         sessions.insert_session(
             tx, core.owner.id, core.machine, session, project.id, lane, harness, project.path
@@ -126,6 +128,11 @@ def take_back(
     for task in waiting:
         memories.move_write_task(tx, task, WriteTaskState.CANCELLED, reason)
     retired = memories.retire_by_source(tx, view.id, reason)
+    if newest is not None and view.project is not None:
+        told = deliveries.quoting_sessions(tx, core.owner.id, view.project, {view.id, *retired})
+        for session in told:
+            deliveries.insert_rewind(tx, core.ids.new("r"), newest, session)
+            rewinding = True
     _unlearn(tx, core, view)
     memories.audit(tx, core.owner.id, "user", state.lower(), view.id, reason)
     return Undone(

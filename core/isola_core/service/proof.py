@@ -49,6 +49,10 @@ def settle_by_receipt(tx: Transaction, core: Core, delivery: str, receipt: Recei
     match receipt.state:
         case ReceiptState.UNKNOWN:
             return
+        case ReceiptState.ABSENT if _ended_in_sight(tx, core, now):
+            # The backend answered and its record lacks the message: sending it again might double
+            # what the turn did, so that is for the person to say.
+            return
         case ReceiptState.ABSENT:
             error = "it had not arrived; sent again"
             deliveries.move_delivery(tx, now, DeliveryState.FAILED, error=error, unwritten=True)
@@ -68,6 +72,11 @@ def settle_by_receipt(tx: Transaction, core: Core, delivery: str, receipt: Recei
                 now.written or tx.now,
             )
             deliveries.move_delivery(tx, now, DeliveryState.ANSWERED, error="", proof=proof)
+
+
+def _ended_in_sight(tx: Transaction, core: Core, delivery: Delivery) -> bool:
+    (view,) = decisions.decision_views(tx, core.owner.id, [delivery.decision])
+    return view.attempt == delivery.attempt and view.replied is not None
 
 
 def _try_again(tx: Transaction, core: Core, delivery: Delivery) -> None:

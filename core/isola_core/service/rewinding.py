@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from isola_core.model import RewindState
-from isola_core.ports import Harness, Rewinds, SessionRef, TurnRef
+from isola_core.ports import Harness, PastTurn, Rebuilds, Rewinds, SessionRef, TurnRef
 from isola_core.secrets import mask
 from isola_core.service.settings import Core
-from isola_core.store import deliveries, sessions
+from isola_core.store import deliveries, memories, sessions
 from isola_core.store.deliveries import Rewind
+from isola_core.store.sessions import StoredSession
 from isola_core.store.transaction import Transaction
 
 LOG = logging.getLogger("isola.rewinding")
@@ -54,6 +55,12 @@ class PendingRewinds:
         return ref
 
     async def _rewind(self, harness: Harness, ref: SessionRef, rewind: Rewind) -> SessionRef:
+        quoted = not isinstance(harness, Rebuilds) and await self._is_quoted(rewind, ref)
+        if quoted:
+            return await self._replace(harness, ref, rewind, "later turns had been told of it")
+        if not rewind.held:
+            note = "nothing of what it was told of it is kept"
+            return await self._rewound(rewind, RewindState.DONE, note, ref, ref)
         if rewind.generation is not None and rewind.generation != ref.generation:
             note = "its session had been reset since"
             return await self._rewound(rewind, RewindState.DONE, note, ref, ref)
@@ -75,9 +82,23 @@ class PendingRewinds:
                 note = f"{note.rstrip('.')}. {_kept(done.kept_changes)}"
             state = RewindState.REPLACED if done.replaced else RewindState.DONE
             return await self._rewound(rewind, state, note, ref, done.session)
+        return await self._replace(harness, ref, rewind, why)
+
+    async def _replace(
+        self, harness: Harness, ref: SessionRef, rewind: Rewind, why: str
+    ) -> SessionRef:
         fresh = await harness.reset_session(ref)
         note = f"a fresh session took over: {why}"
         return await self._rewound(rewind, RewindState.REPLACED, note, ref, fresh)
+
+    async def _is_quoted(self, rewind: Rewind, ref: SessionRef) -> bool:
+        """Whether the session was told of it besides: by a memory of it, or in a briefing."""
+
+        def look(tx: Transaction) -> bool:
+            ids = {rewind.decision, *memories.retired_by_source(tx, rewind.decision)}
+            return deliveries.is_quoted(tx, self._session, ref.generation, ids)
+
+        return await self._core.store.read(look)
 
     async def _text(self, rewind: Rewind) -> str:
         """The text as it was sent, also where only a masked copy is stored."""
@@ -95,8 +116,9 @@ class PendingRewinds:
         def work(tx: Transaction) -> None:
             self._check_fence(tx)
             if state is RewindState.REPLACED:
-                briefing = _briefing(tx, self._session, old.generation)
-                sessions.update_session(tx, new, briefing=briefing)
+                waiting = sessions.session(tx, self._session).briefing
+                briefing = _briefing(tx, self._session, old.generation, briefed=bool(waiting))
+                sessions.update_session(tx, new, briefing=briefing.text)
             elif new != old:
                 sessions.update_session(tx, new)
             deliveries.move_rewind(tx, rewind, state, mask(note))
@@ -111,10 +133,39 @@ def _kept(files: Sequence[str]) -> str:
     return f"Files that it changed stay changed: {', '.join(files[:KEPT_FILES])}{more}."
 
 
-def _briefing(tx: Transaction, session: str, generation: int) -> str:
-    """What a fresh session must know: the last turns of the old one that may stay, shortened."""
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What a fresh session must know, and the decisions whose words it holds."""
+
+    text: str = ""
+    decisions: tuple[str, ...] = ()
+
+
+def waiting_briefing(tx: Transaction, stored: StoredSession) -> Briefing:
+    """What the session must still be told, made anew: what was taken back since is not in it."""
+    if not stored.briefing:
+        return Briefing()
+    return _briefing(tx, stored.ref.id, stored.ref.generation - 1, briefed=None)
+
+
+def _briefing(tx: Transaction, session: str, generation: int, *, briefed: bool | None) -> Briefing:
+    """The last turns of an ended generation that may stay, shortened.
+
+    Where it had begun with a briefing itself, what went before it counts too. `briefed` says that
+    it had one that was still waiting; None: it had, if nothing was ever said in it.
+    """
+    turns: list[PastTurn] = []
+    while generation >= 0 and len(turns) < BRIEFING_TURNS:
+        turns = [*deliveries.past_turns(tx, session, generation), *turns]
+        told = deliveries.was_briefed(tx, session, generation)
+        if not (briefed or told or (told is None and briefed is None)):
+            break
+        briefed = None
+        generation -= 1
+    kept = turns[-BRIEFING_TURNS:]
     lines: list[str] = []
-    for turn in deliveries.past_turns(tx, session, generation)[-BRIEFING_TURNS:]:
+    for turn in kept:
         lines.append(f"User: {turn.sent[:BRIEFING_TEXT]}")
         lines.append(f"Agent: {turn.reply[:BRIEFING_TEXT]}")
-    return "\n".join(lines)[-BRIEFING_CHARACTERS:]
+    text = "\n".join(lines)[-BRIEFING_CHARACTERS:]
+    return Briefing(text, tuple(turn.decision for turn in kept))

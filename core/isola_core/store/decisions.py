@@ -33,7 +33,8 @@ JOIN messages AS m ON m.id = d.message
 LEFT JOIN deliveries AS l ON l.decision = d.id
      AND l.attempt = (SELECT max(attempt) FROM deliveries WHERE decision = d.id)
 LEFT JOIN turns AS t ON t.delivery = l.id
-LEFT JOIN rewinds AS r ON r.seq = (SELECT max(seq) FROM rewinds WHERE decision = d.id)
+LEFT JOIN rewinds AS r ON r.seq = (SELECT seq FROM rewinds WHERE decision = d.id
+     ORDER BY state = 'PENDING' DESC, seq DESC LIMIT 1)
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import msgspec
@@ -51,6 +52,8 @@ class Rewind:
     text: str
     context: QuotedContext
     attempts: int
+    held: bool = True
+    """Whether the session got the turn itself; else it was only told of it."""
 
 
 _DELIVERY = (
@@ -224,43 +227,96 @@ def restore_turn(tx: Transaction, delivery: str) -> None:
 
 def drop_rewind(tx: Transaction, delivery: str) -> None:
     """The interrupted turn left no trace in the session: there is nothing to forget."""
-    tx.run("DELETE FROM rewinds WHERE delivery = ? AND state = 'PENDING'", delivery)
+    tx.run(
+        "DELETE FROM rewinds WHERE delivery = ? AND state = 'PENDING' "
+        "AND session = (SELECT session FROM deliveries WHERE id = ?)",
+        delivery,
+        delivery,
+    )
+
+
+def quoting_sessions(tx: Transaction, owner: str, project: str, ids: Collection[str]) -> list[str]:
+    """Sessions of a project that were told, in their current generation, what these ids name."""
+    rows = tx.all(
+        "SELECT id, generation FROM sessions WHERE owner = ? AND project = ? ORDER BY created, id",
+        owner,
+        project,
+    )
+    return [row["id"] for row in rows if is_quoted(tx, row["id"], row["generation"], ids)]
+
+
+def is_quoted(tx: Transaction, session_id: str, generation: int, ids: Collection[str]) -> bool:
+    """Whether turns that this generation still holds were told what these ids name."""
+    rows = tx.all(
+        "SELECT t.context FROM turns AS t WHERE t.session = ? AND t.generation = ? "
+        "AND NOT EXISTS (SELECT 1 FROM rewinds AS r WHERE r.delivery = t.delivery "
+        "AND r.session = t.session AND r.state = 'DONE')",
+        session_id,
+        generation,
+    )
+    return any(not quoted.isdisjoint(ids) for quoted in (set(_context(r).sources) for r in rows))
+
+
+def was_briefed(tx: Transaction, session_id: str, generation: int) -> bool | None:
+    """Whether this generation was told a briefing; None: nothing was said in it."""
+    rows = tx.all(
+        "SELECT context FROM turns WHERE session = ? AND generation = ?", session_id, generation
+    )
+    return any(_context(row).briefing for row in rows) if rows else None
+
+
+def is_remembered_text(tx: Transaction, message: str) -> bool:
+    """Whether some session may hold this message's text and has not been made to forget it."""
+    return bool(
+        tx.one(
+            "SELECT 1 AS found FROM deliveries AS l JOIN decisions AS d ON d.id = l.decision "
+            "WHERE d.message = ? AND l.written IS NOT NULL AND NOT EXISTS (SELECT 1 FROM rewinds "
+            "AS r WHERE r.delivery = l.id AND r.session = l.session AND r.state != 'PENDING')",
+            message,
+        )
+    )
 
 
 def past_turns(tx: Transaction, session_id: str, generation: int) -> list[PastTurn]:
     """A session's finished turns of one generation without the excised ones, oldest first."""
     rows = tx.all(
-        "SELECT t.delivery, m.text, t.reply, t.started FROM turns AS t "
+        "SELECT t.delivery, l.decision, m.text, t.reply, t.started FROM turns AS t "
         "JOIN deliveries AS l ON l.id = t.delivery JOIN decisions AS d ON d.id = l.decision "
         "JOIN messages AS m ON m.id = d.message "
         "WHERE t.session = ? AND t.generation = ? AND t.excised = 0 ORDER BY t.seq",
         session_id,
         generation,
     )
-    return [PastTurn(row["delivery"], row["text"], row["reply"], row["started"]) for row in rows]
+    return [
+        PastTurn(row["delivery"], row["text"], row["reply"], row["started"], row["decision"])
+        for row in rows
+    ]
 
 
-def insert_rewind(tx: Transaction, rewind: str, delivery: Delivery) -> None:
-    """The session of this delivery must forget it; at most one rewind a delivery."""
+def insert_rewind(
+    tx: Transaction, rewind: str, delivery: Delivery, session_id: str | None = None
+) -> None:
+    """The session of this delivery, or one that quoted it, must forget it; once each."""
     tx.run(
         "INSERT OR IGNORE INTO rewinds (id, decision, session, delivery, state, created, updated) "
         "VALUES (?, ?, ?, ?, 'PENDING', ?, ?)",
         rewind,
         delivery.decision,
-        delivery.session,
+        session_id or delivery.session,
         delivery.id,
         tx.now,
         tx.now,
     )
     excise_turn(tx, delivery.id)
-    tx.changed("rewind", delivery.session)
+    tx.changed("rewind", session_id or delivery.session)
 
 
 def pending_rewinds(tx: Transaction, session_id: str) -> list[Rewind]:
     """Turns that the session must forget before anything else is delivered to it."""
     rows = tx.all(
         "SELECT r.id, r.decision, r.session, r.delivery, r.attempts, l.generation, t.turn_id, "
-        "t.context, m.text FROM rewinds AS r JOIN deliveries AS l ON l.id = r.delivery "
+        "l.session = r.session AS held, t.context, m.text FROM rewinds AS r "
+        "JOIN deliveries AS l ON l.id = r.delivery "
         "JOIN decisions AS d ON d.id = r.decision JOIN messages AS m ON m.id = d.message "
         "LEFT JOIN turns AS t ON t.delivery = l.id "
         "WHERE r.session = ? AND r.state = 'PENDING' ORDER BY r.seq",
@@ -275,13 +331,17 @@ def pending_rewinds(tx: Transaction, session_id: str) -> list[Rewind]:
             generation=row["generation"],
             turn_id=row["turn_id"] or "",
             text=row["text"],
-            context=msgspec.json.decode(row["context"], type=QuotedContext)
-            if row["context"]
-            else QuotedContext(),
+            context=_context(row),
             attempts=row["attempts"],
+            held=bool(row["held"]),
         )
         for row in rows
     ]
+
+
+def _context(row: Row) -> QuotedContext:
+    found = row["context"]
+    return msgspec.json.decode(found, type=QuotedContext) if found else QuotedContext()
 
 
 def move_rewind(tx: Transaction, rewind: Rewind, state: RewindState, note: str) -> None:

@@ -123,6 +123,16 @@ def retire_by_source(tx: Transaction, decision: str, reason: str) -> list[str]:
     return [row["id"] for row in rows]
 
 
+def retired_by_source(tx: Transaction, decision: str) -> list[str]:
+    """RETIRED memories that this decision once stood behind."""
+    rows = tx.all(
+        "SELECT m.id FROM memories AS m JOIN memory_sources AS s ON s.memory = m.id "
+        "WHERE s.decision = ? AND m.state = 'RETIRED'",
+        decision,
+    )
+    return [row["id"] for row in rows]
+
+
 def _retire(tx: Transaction, row: Row, reason: str) -> None:
     check_transition(MEMORY_TRANSITIONS, MemoryState(row["state"]), MemoryState.RETIRED)
     tx.run("UPDATE memories SET state = 'RETIRED', updated = ? WHERE id = ?", tx.now, row["id"])

@@ -92,16 +92,20 @@ def insert_session(
 
 
 def update_session(tx: Transaction, ref: SessionRef, *, briefing: str | None = None) -> None:
-    """Store the reference that a harness gave back, and what a fresh history must be told."""
+    """Store the reference that a harness gave back, and what a fresh history must be told.
+
+    Nothing changes where the session has a newer generation by now: `ref` is history.
+    """
     tx.run(
         "UPDATE sessions SET generation = ?, backend_id = ?, account = ?, "
-        "briefing = coalesce(?, briefing), updated = ? WHERE id = ?",
+        "briefing = coalesce(?, briefing), updated = ? WHERE id = ? AND generation <= ?",
         ref.generation,
         ref.backend_id,
         ref.account,
         briefing,
         tx.now,
         ref.id,
+        ref.generation,
     )
     tx.changed("session", ref.id)
 

@@ -103,11 +103,14 @@ def _active(view: DecisionView) -> bool:
 
 async def _wrong(world: World) -> list[str]:
     wrong: list[str] = []
+    rows = await world.rows("SELECT project, generation FROM sessions")
+    generations: dict[object, Any] = {row["project"]: row["generation"] for row in rows}
     for event, (_, home) in MESSAGES.items():
         mark = MARKS[event]
         for project in (BILLING, SEARCH, INFRA):
             expected = int(project == home)
-            held = sum(mark in text for text in world.harness.texts(project.project))
+            texts = world.harness.texts(project.project, generations.get(project.project))
+            held = sum(mark in text for text in texts)
             if held != expected:
                 wrong.append(f"{project.project} holds {mark} {held} times")
             known = await world.remembered(project.project, mark)

@@ -224,12 +224,13 @@ CREATE TABLE rewinds (
     id       TEXT NOT NULL UNIQUE,
     decision TEXT NOT NULL REFERENCES decisions (id),
     session  TEXT NOT NULL REFERENCES sessions (id),
-    delivery TEXT NOT NULL UNIQUE REFERENCES deliveries (id),
+    delivery TEXT NOT NULL REFERENCES deliveries (id),
     state    TEXT NOT NULL CHECK (state IN ('PENDING', 'DONE', 'REPLACED')),
     note     TEXT NOT NULL DEFAULT '',
     attempts INTEGER NOT NULL DEFAULT 0,
     created  INTEGER NOT NULL,
-    updated  INTEGER NOT NULL
+    updated  INTEGER NOT NULL,
+    UNIQUE (delivery, session)                    -- another session may have quoted it
 );
 CREATE INDEX rewinds_open ON rewinds (session) WHERE state = 'PENDING';
 CREATE INDEX rewinds_decision ON rewinds (decision);
