@@ -41,7 +41,9 @@ LOG: Final = logging.getLogger("isola")
 PALETTE: Final = frozenset(SHOWN) - {"send", "newline", "palette", "interrupt", "back"}
 """The acts that the palette offers; the others mean nothing outside the entry."""
 
-OPENERS: Final = frozenset({"answer", "correct", "help", "menu", "new_project", "palette", "why"})
+OPENERS: Final = frozenset(
+    {"answer", "correct", "help", "menu", "new_project", "palette", "send_as", "why"}
+)
 """The acts that give the keyboard to a dialog or a card."""
 
 QUIT_AGAIN_MS: Final = 10_000

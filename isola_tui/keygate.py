@@ -85,7 +85,9 @@ class KeyGate:
         if focused.check_consume_key(event.key, event.character):
             return True
         active = self._app.screen.active_bindings.get(event.key)
-        return isinstance(focused, Entry) and active is not None and active.node is focused
+        if active is None or active.node is not focused:
+            return False
+        return isinstance(focused, Entry) and active.binding.id not in self._openers
 
     def _opener(self, event: Pressed) -> str:
         if isinstance(event, events.Paste):

@@ -21,9 +21,8 @@ from isola_core.model import (
     Stage,
     Target,
 )
-from isola_tui.aim import Aim
 from isola_tui.board import Activity
-from isola_tui.lines import MUTED, muted, one_line
+from isola_tui.lines import MUTED, one_line
 from isola_tui.messages import Texts
 
 GLYPHS: Final = {
@@ -88,55 +87,6 @@ class Presentation:
         return Content.assemble(
             ("━" * full + "╸" * half, "$primary"), ("━" * rest, "$foreground 20%"), " ", time
         )
-
-    # -- the target line
-
-    def target_line(self, aim: Aim, *, empty: bool) -> Content:
-        """What stands above the text while it is typed."""
-        texts = self.texts
-        if not any(not each.retired for each in self.projects.values()):
-            return muted(texts("target.none", key=self.keys.get("new_project", "")))
-        if aim.chosen is not None:
-            return Content.assemble(
-                ("→ ", "$text-accent"),
-                (self.aimed(aim.chosen), "bold $text-accent"),
-                "  ",
-                (texts("target.chosen"), MUTED),
-                (f" · {texts('target.automatic', key=self.keys.get('back', ''))}", MUTED),
-            )
-        attribution = aim.attribution
-        if empty or attribution is None:
-            return muted(texts("target.empty"))
-        tail = muted(f"  {texts('target.reading')}") if aim.partial else Content.empty()
-        if attribution.target is None and attribution.stage is Stage.EXPLICIT:
-            names = [self.name(each.project) for each in attribution.candidates]
-            return Content.assemble(
-                ("→ ", "$text-success"),
-                (f"{' + '.join(names)} ", "bold $text-success"),
-                (f" {self.texts('target.each')}", MUTED),
-            )
-        if attribution.target is None:
-            return self._unsure(attribution) + tail
-        parts = [
-            Content.styled("→ ", "$text-success"),
-            Content.styled(f"{self.aimed(attribution.target)} ", "bold $text-success"),
-            Content.styled(f"{attribution.confidence:.2f} ", "$foreground"),
-            muted(f"({self.stage(attribution)})"),
-        ]
-        if (runner_up := attribution.runner_up) is not None:
-            parts.append(muted(f" · {self.name(runner_up.project)} {runner_up.confidence:.2f}"))
-        return Content.empty().join([*parts, tail])
-
-    def _unsure(self, attribution: Attribution) -> Content:
-        parts = [
-            Content.styled("→ ? ", "bold $text-warning"),
-            Content.styled(self.texts("target.unsure"), "$text-warning"),
-        ]
-        parts += [
-            muted(f" · {self.name(each.project)} {each.confidence:.2f}")
-            for each in attribution.candidates[:2]
-        ]
-        return Content.empty().join(parts)
 
     def stage(self, attribution: Attribution) -> str:
         """Who decided, in one word: the stage, or the judge of stage 3."""

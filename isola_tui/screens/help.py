@@ -12,9 +12,10 @@ from isola_tui.presentation import Presentation
 from isola_tui.screens.reading import ReadingScreen
 
 SHOWN: Final = (
-    *("send", "newline", "target_next", "target_previous", "answer", "correct", "undo"),
+    *("send", "newline", "target_next", "target_previous", "lock", "urgent", "raw", "send_as"),
+    *("answer", "correct", "undo"),
     *("withdraw", "menu", "why", "hold", "commit", "stop", "resend", "settle", "fold"),
-    *("previous", "next", "new_project", "unstored", "scroll_up", "scroll_down", "back"),
+    *("previous", "next", "new_project", "scroll_up", "scroll_down", "back"),
     *("palette", "help", "quit", "interrupt"),
 )
 """The acts of the key table, in the order in which a person needs them."""

@@ -28,6 +28,7 @@ from isola_tui.screens.composing import Composer
 from isola_tui.screens.forever import run_forever
 from isola_tui.screens.menu import MessageMenu
 from isola_tui.screens.project_form import ProjectForm
+from isola_tui.screens.send_as import send_another_way
 from isola_tui.screens.showing import counts_down, items, key_names, open_questions, welcome
 from isola_tui.screens.watcher import Watcher
 from isola_tui.screens.why import WhyScreen
@@ -35,6 +36,7 @@ from isola_tui.widgets.entry import Entry
 from isola_tui.widgets.feed import Feed, FeedItem
 from isola_tui.widgets.keyline import KeyLine
 from isola_tui.widgets.notice import Notice, Tone
+from isola_tui.widgets.offers import Offers
 from isola_tui.widgets.panels import DecisionsPanel, ProjectsLine, ProjectsPanel
 from isola_tui.widgets.questions import QuestionCard, Questions
 
@@ -55,7 +57,6 @@ class HomeScreen(Screen[None]):
         Binding("ctrl+r", "act('correct')", "Correct", id="correct"),
         Binding("ctrl+o", "menu", "Message", id="menu"),
         Binding("ctrl+n", "new_project", "New project", id="new_project"),
-        Binding("ctrl+g", "unstored", "Send unstored", id="unstored"),
         Binding("ctrl+f", "act('fold')", "Open or fold", id="fold"),
         Binding("f2", "act('why')", "Why", id="why"),
         Binding("f3,ctrl+up", "select(-1)", "Message before", id="previous"),
@@ -65,7 +66,7 @@ class HomeScreen(Screen[None]):
         Binding("f7", "act('undo')", "Undo", id="undo"),
         Binding("f8", "act('withdraw')", "Take back", id="withdraw"),
         Binding("f9", "act('stop')", "Stop", id="stop"),
-        Binding("ctrl+l", "act('resend')", "Send again", id="resend"),
+        Binding("ctrl+y", "act('resend')", "Send again", id="resend"),
         Binding("f12", "act('settle')", "It did arrive", id="settle"),
         Binding("pageup", "scroll_feed(-1)", "Scroll up", id="scroll_up"),
         Binding("pagedown", "scroll_feed(1)", "Scroll down", id="scroll_down"),
@@ -106,6 +107,7 @@ class HomeScreen(Screen[None]):
         yield Questions(clock)
         yield ProjectsLine()
         yield Notice()
+        yield Offers()
         yield Entry()
         yield KeyLine()
 
@@ -115,6 +117,7 @@ class HomeScreen(Screen[None]):
         self._ready = True
         self._changed(True)
         await self.composer.restore()
+        self.entry.complete = self.composer.offers
         self.entry.focus()
         self.runtime.dispatcher.live.listeners.append(self._heard)
         follow = run_forever(self._watcher.follow, self.tell_failure)
@@ -171,6 +174,7 @@ class HomeScreen(Screen[None]):
             return
         draw, board, now = self.presentation, self.board, self.runtime.clock.now()
         self._keep_focus()
+        self.composer.board_changed()
         focused = self.focused
         shown = items(
             board,
@@ -231,13 +235,17 @@ class HomeScreen(Screen[None]):
 
     @on(Entry.Submitted)
     async def _submitted(self, event: Entry.Submitted) -> None:
-        if await self.composer.submit(event.text):
+        if await self.composer.submit(event.text, urgent=event.urgent):
             self._select(None)
             self.feed.follow()
 
-    def action_unstored(self) -> None:
-        """Send a refused text unstored."""
-        self.composer.send_unstored()
+    @on(Entry.Wanted)
+    def _wanted(self, event: Entry.Wanted) -> None:
+        send_another_way(self, self.composer, event.act)
+
+    @on(Entry.Offered)
+    def _offered(self, event: Entry.Offered) -> None:
+        self.query_one(Offers).show(self.presentation, event.offers, event.picked)
 
     # -- selecting, and acts on the selected message
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rich.text import Text
-from textual import events
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
 from isola_core.text import is_blank, normalise_message
+from isola_tui.completion import Offer
 from isola_tui.lines import visible
 
 PASTE_CHARACTERS: Final = 4_000
@@ -29,6 +31,10 @@ class Entry(TextArea, inherit_bindings=False):
         Binding("ctrl+j,alt+enter,shift+enter", "newline", "New line", id="newline"),
         Binding("tab", "target(1)", "Target", id="target_next"),
         Binding("shift+tab", "target(-1)", "Target before", id="target_previous"),
+        Binding("ctrl+l", "want('lock')", "Lock to a project", id="lock"),
+        Binding("ctrl+g", "want('send_as')", "Send another way", id="send_as"),
+        Binding("f10", "send(True)", "Send first", id="urgent"),
+        Binding("alt+r", "want('raw')", "Raw", id="raw"),
         Binding("up", "up", "Up", id="entry_up"),
         Binding("down", "down", "Down", id="entry_down"),
         Binding("left", "cursor_left", "Left", id="entry_left"),
@@ -67,7 +73,7 @@ class Entry(TextArea, inherit_bindings=False):
         Binding("ctrl+x", "cut", "Cut", id="entry_cut"),
         Binding("ctrl+v", "paste", "Paste", id="entry_paste"),
         Binding("ctrl+z", "undo", "Undo typing", id="entry_undo"),
-        Binding("ctrl+y", "redo", "Redo typing", id="entry_redo"),
+        Binding("ctrl+shift+z", "redo", "Redo typing", id="entry_redo"),
     ]
 
     class Changed(TextArea.Changed):
@@ -82,15 +88,32 @@ class Entry(TextArea, inherit_bindings=False):
 
     @dataclass
     class Submitted(Message):
-        """Enter was pressed on a text that is not blank; it has left the entry."""
+        """Enter was pressed on a text that is not blank; it has left the entry.
+
+        `urgent`: it stops the session's running turn and goes first.
+        """
 
         text: str
+        urgent: bool = False
 
     @dataclass
     class TargetStepped(Message):
         """Another target is wanted."""
 
         step: int
+
+    @dataclass
+    class Wanted(Message):
+        """Something other than sending is wanted of the text: `lock`, `raw`, `send_as`."""
+
+        act: str
+
+    @dataclass
+    class Offered(Message):
+        """What may stand behind the `@` has changed; `picked` is the person's place in it."""
+
+        offers: tuple[Offer, ...]
+        picked: int | None
 
     def __init__(self) -> None:
         super().__init__(soft_wrap=True, show_line_numbers=False, id="entry", compact=True)
@@ -101,6 +124,12 @@ class Entry(TextArea, inherit_bindings=False):
         """Where in the history we stand; None: in what is being typed."""
         self._typed = ""
         self._pastes: dict[str, str] = {}
+        self.complete: Callable[[str], tuple[Offer, ...]] = lambda before: ()
+        """What the text before the cursor may go on with."""
+        self._offers: tuple[Offer, ...] = ()
+        self._offered_for: tuple[str, tuple[int, int]] | None = None
+        self._picked: int | None = None
+        self._dismissed = False
 
     # -- what it holds
 
@@ -139,34 +168,100 @@ class Entry(TextArea, inherit_bindings=False):
 
     # -- keys
 
-    def action_send(self) -> None:
-        """Hand the text over and begin anew; blank texts stay."""
+    def action_send(self, urgent: bool = False) -> None:
+        """Hand the text over and begin anew; blank texts stay. A picked offer is taken instead."""
+        if not urgent and self.offers and self._picked is not None:
+            self._take(self._offers[self._picked])
+            return
         text = self.message
         if not is_blank(text):
-            self.post_message(self.Submitted(text))
+            self.post_message(self.Submitted(text, urgent))
             self.load_message("")
+
+    def action_want(self, act: str) -> None:
+        """Ask for something that the text alone cannot do."""
+        self.post_message(self.Wanted(act))
 
     def action_newline(self) -> None:
         """Break the line."""
         self._replace_via_keyboard("\n", *self.selection)
 
     def action_target(self, step: int) -> None:
-        """Ask for the next or previous target."""
+        """Ask for the next or previous target; while a name is offered, take it or go back."""
+        if self.offers:
+            if step > 0:
+                self._take(self._offers[self._picked or 0])
+            else:
+                self._pick(-1)
+            return
         self.post_message(self.TargetStepped(step))
 
     def action_up(self) -> None:
         """A row up; from the first row, the message sent before."""
-        if self._row() == 0:
+        if self.offers:
+            self._pick(-1)
+        elif self._row() == 0:
             self._recall(-1)
         else:
             self.action_cursor_up()
 
     def action_down(self) -> None:
         """A row down; from the last row, back towards what was being typed."""
-        if self._row() == self.wrapped_document.height - 1:
+        if self.offers:
+            self._pick(1)
+        elif self._row() == self.wrapped_document.height - 1:
             self._recall(1)
         else:
             self.action_cursor_down()
+
+    # -- names behind an @
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """What may stand behind the `@` before the cursor, as of this moment."""
+        row, column = self.cursor_location
+        now = (self.text, (row, column))
+        if now != self._offered_for:
+            self._offered_for = now
+            line = self.document.get_line(row)[:column]
+            lines = self.text.split("\n")[:row] if "@" in line else []
+            found = self.complete("\n".join([*lines, line])) if "@" in line else ()
+            if not found:
+                self._dismissed = False
+            found = () if self._dismissed else found
+            if found != self._offers:
+                self._offers, self._picked = found, None
+                self.post_message(self.Offered(found, None))
+        return self._offers
+
+    def _pick(self, step: int) -> None:
+        count = len(self._offers)
+        before = (-1 if step > 0 else count) if self._picked is None else self._picked
+        self._picked = (before + step) % count
+        self.post_message(self.Offered(self._offers, self._picked))
+
+    def _take(self, offer: Offer) -> None:
+        """Write a name behind the `@`, and a space, so that the sentence goes on."""
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        begin = line.rindex("@", 0, column) + 1
+        gap = "" if line[column : column + 1].isspace() else " "
+        result = self._replace_via_keyboard(offer.written + gap, (row, begin), (row, column))
+        if result is not None:
+            self.move_cursor(result.end_location)
+
+    def close_offers(self) -> bool:
+        """Take the list away until another `@` is written; False where there is none."""
+        if not self.offers:
+            return False
+        self._offers, self._picked, self._dismissed = (), None, True
+        self.post_message(self.Offered((), None))
+        return True
+
+    @on(TextArea.SelectionChanged)
+    @on(TextArea.Changed)
+    def _moved(self) -> None:
+        _ = self.offers
 
     def _row(self) -> int:
         return self.wrapped_document.location_to_offset(self.cursor_location).y
@@ -202,7 +297,11 @@ class Entry(TextArea, inherit_bindings=False):
         (tmux send-keys, a slow line) have been inserted: Enter would send them too.
         """
         active = self.screen.active_bindings.get(event.key)
-        if active is not None and active.node is self:
+        if active is None:
+            return
+        if active.binding.id == "back" and self.close_offers():
+            event.stop()
+        elif active.node is self:
             event.stop()
             event.prevent_default()
             await self.run_action(active.binding.action)

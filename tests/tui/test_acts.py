@@ -129,7 +129,7 @@ async def test_an_unknown_delivery_is_sent_again(tmp_path: Path) -> None:
         view = await say(runtime, TEXT, "billing")
         await stage.until(lambda: view.id in stage.home.board.decisions)
         await to_unknown(stage, view)
-        await stage.pilot.press("ctrl+l")
+        await stage.pilot.press("ctrl+y")
         await stage.until(lambda: stage.view(view.id).attempt == 2)
         assert stage.view(view.id).delivery is DeliveryState.PENDING
 
@@ -137,7 +137,7 @@ async def test_an_unknown_delivery_is_sent_again(tmp_path: Path) -> None:
 async def test_a_refused_act_says_why_and_changes_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path / "home") as runtime, on_stage(runtime) as stage:
         view = await sent(stage)
-        await stage.pilot.press("ctrl+l")
+        await stage.pilot.press("ctrl+y")
         await stage.until(lambda: "nothing to resend" in stage.home.notice.text)
         assert stage.view(view).attempt == 1
 
@@ -183,7 +183,7 @@ async def test_a_long_message_is_folded_and_opens(tmp_path: Path) -> None:
 
 async def test_keys_without_any_message_say_so(tmp_path: Path) -> None:
     async with opened(tmp_path / "home") as runtime, on_stage(runtime) as stage:
-        for key in ("ctrl+r", "f2", "f5", "f6", "f7", "f8", "f9", "f12", "ctrl+l", "ctrl+o"):
+        for key in ("ctrl+r", "f2", "f5", "f6", "f7", "f8", "f9", "f12", "ctrl+y", "ctrl+o"):
             stage.home.notice.clear()
             await stage.pilot.press(key)
             assert "no message" in stage.home.notice.text, key

@@ -17,6 +17,7 @@ from isola_core.store import decisions
 from isola_tui.aim import Aim
 from isola_tui.board import Activity
 from isola_tui.drawing.panels import glyph_line, project_line
+from isola_tui.drawing.target import target_line
 from isola_tui.lines import one_line, plain
 from isola_tui.messages import LANGUAGES, load_texts
 from isola_tui.presentation import Presentation
@@ -155,7 +156,7 @@ def test_the_target_line_and_panels_take_any_name(text: str, width: int, languag
         Stage.JUDGEMENT, 0.5, text, Target("p", text), candidates=(Candidate(text, 0.4, text),)
     )
     for aim in (Aim(text, told), Aim(chosen=Target("p", text)), Aim(text, told, partial=True)):
-        assert "\n" not in draw.target_line(aim, empty=False).plain
+        assert "\n" not in target_line(draw, aim, empty=False).plain
     line = project_line(draw, project, Activity.WORKING, width)
     assert line.cell_length <= width
     assert glyph_line(draw, {"p": Activity.IDLE}, width).cell_length <= width

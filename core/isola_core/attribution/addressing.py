@@ -10,11 +10,15 @@ from isola_core.attribution.context import Addressed
 from isola_core.model import Target
 from isola_core.text import is_unspaced, name_key
 
+_BODY: Final = r"""[^\s@,，;；:：、。！？!?()（）\[\]{}<>《》"'“”‘’|\\`~*=&%$^+]"""
 _MARK: Final = re.compile(
     r"^(?P<fence>```|~~~)[^\n]*\n.*?(?:^(?P=fence)|\Z)|`[^`\n]*`"  # code: read over
-    r"|(?P<escape>[\\@])?@(?P<body>[^\s@,，;；:：、。！？!?()（）\[\]{}<>《》\"'“”‘’|\\`~*=&%$^+]{1,200})",
+    rf"|(?P<escape>[\\@])?@(?P<body>{_BODY}{{1,200}})",
     re.MULTILINE | re.DOTALL,
 )
+_OPEN_MARK: Final = re.compile(rf"(?P<escape>[\\@])?@(?P<body>{_BODY}{{0,200}})\Z")
+_WRITTEN: Final = re.compile(rf"{_BODY}{{1,200}}")
+_FENCE: Final = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 _LANE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """As lanes are written in the configuration; capitals in a message are the same lane."""
 _LATIN_HEAD: Final = re.compile(r"[A-Za-z0-9._/-]+")
@@ -54,6 +58,28 @@ def addressed(text: str, names: Mapping[str, str]) -> Addressed:
         at = end
     pieces.append((text[at:], False))
     return Addressed(tuple(targets), _without_marks(pieces))
+
+
+def open_mark(text: str) -> str | None:
+    """What stands behind the `@` that the end of the text is still writing, perhaps nothing yet.
+
+    None where there is none: an escaped one, one in code, one inside of a word.
+    """
+    line = text.rpartition("\n")[2]
+    match = _OPEN_MARK.search(line[-250:])
+    if match is None or match.group("escape"):
+        return None
+    at = len(line) - len(line[-250:]) + match.start()
+    if not _starts_token(line, at) or line[:at].count("`") % 2 or len(_FENCE.findall(text)) % 2:
+        return None
+    return match.group("body")
+
+
+def written(name: str) -> str | None:
+    """A name as it can stand behind an `@`: `my app` as `my-app`; None where it cannot."""
+    joined = "-".join(name.split())
+    fits = _WRITTEN.fullmatch(joined) and name_key(joined) == name_key(name)
+    return joined if fits and not joined.endswith((".", "…")) else None
 
 
 def _read(text: str, match: re.Match[str], names: Mapping[str, str]) -> tuple[Target, int] | None:
