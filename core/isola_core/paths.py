@@ -81,9 +81,15 @@ def ensure_private_dir(path: Path) -> Path:
     """Create the folder and its missing parents, or take the existing one; make it 0700.
 
     Returns its real path. Raises `StoreError` where it cannot be used: not a folder, not ours, read
-    only, or reached through something that another person may have planted.
+    only, everybody's (sticky), or reached through something that another person may have planted.
     """
     real = real_path(path)
+    if real.exists() and real.stat().st_mode & stat.S_ISVTX:
+        raise StoreError(
+            f"{path} is a folder that many people use, so its rights are not changed. Nothing was "
+            f"written. Set {HOME_VARIABLE} to a folder of your own, such as one in it.",
+            path=str(path),
+        )
     try:
         for missing in reversed([*_missing(real)]):
             missing.mkdir(mode=PRIVATE_DIR_MODE, exist_ok=True)

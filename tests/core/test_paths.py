@@ -265,3 +265,13 @@ def test_a_file_system_that_takes_nothing_says_what_to_do() -> None:
             act()
         assert "Nothing was written" in refusal.value.message
         assert "ISOLA_HOME" in refusal.value.message
+
+
+def test_a_folder_of_everybody_keeps_its_rights(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    with pytest.raises(StoreError, match="many people use"):
+        ensure_private_dir(shared)
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
+    assert stat.S_IMODE(ensure_private_dir(shared / "own").stat().st_mode) == 0o700

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
 from importlib import resources
@@ -20,7 +21,7 @@ from typing import Any, Final, TypeVar
 import aiosqlite
 
 from isola_core.errors import InvalidInput, StoreError, StoreTooNew
-from isola_core.paths import ensure_private_dir
+from isola_core.paths import ensure_private_dir, real_path
 from isola_core.ports import Clock
 from isola_core.store.transaction import Transaction
 from isola_core.text import safe_label
@@ -50,7 +51,7 @@ class SqliteStore:
 
     @classmethod
     async def open(cls, path: Path, clock: Clock) -> SqliteStore:
-        """Open or create the database at `path` (0600, its folder 0700) and migrate it.
+        """Open or create the database at `path` (0600, a new folder 0700) and migrate it.
 
         Raises:
             StoreTooNew: a newer version has written it.
@@ -186,12 +187,29 @@ def _connector(path: Path) -> aiosqlite.Connection:
 
 
 def _prepare_file(path: Path) -> None:
-    ensure_private_dir(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Create the file as 0600, or make one that is ours so; another program's keeps its rights.
+
+    Nor are those of a folder changed that was there before: it holds more than the database.
+    """
+    if not path.parent.exists():
+        ensure_private_dir(path.parent)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(real_path(path), flags, 0o600)
     try:
-        os.fchmod(descriptor, 0o600)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StoreError(f"{path} is not a regular file; name another store.path")
+        start = os.read(descriptor, 72)
+        if not start or _application(start) == APPLICATION_ID:
+            os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)
+
+
+def _application(start: bytes) -> int | None:
+    """The application id in the beginning of a database file; None where it is none."""
+    if len(start) < 72 or not start.startswith(b"SQLite format 3\0"):
+        return None
+    return int.from_bytes(start[68:72], "big")
 
 
 def _set_up(connection: sqlite3.Connection, *, reading: bool = False) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import sqlite3
 import stat
 import subprocess
@@ -212,3 +214,28 @@ def test_every_statement_of_a_migration_runs_on_its_own() -> None:
 
 def _owner(world: World) -> str:
     return world.core.owner.id
+
+
+async def test_files_and_folders_of_others_keep_their_rights(tmp_path: Path) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    folder.chmod(0o755)
+    text = folder / "notes.txt"
+    text.write_text("mine\n" * 100)
+    foreign = folder / "foreign.db"
+    with contextlib.closing(sqlite3.connect(foreign)) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    fifo = folder / "fifo"
+    os.mkfifo(fifo)
+    for file in (text, foreign, fifo):
+        file.chmod(0o644)
+        with pytest.raises(StoreError):
+            await SqliteStore.open(file, ManualClock())
+        assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    ours = folder / "isola.db"
+    for _ in range(2):
+        store = await SqliteStore.open(ours, ManualClock())
+        await store.close()
+        assert stat.S_IMODE(ours.stat().st_mode) == 0o600
+        ours.chmod(0o644)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
