@@ -250,7 +250,7 @@ async def _look_at_backend(
         services = HarnessServices(_NoHistory(), SystemClock(), env, paths.state_dir)
         await create_harness(settings, name, services).close()
     except IsolaError as error:
-        return Outcome(CheckStatus.FAIL, error.message, "isola doctor --json")
+        return Outcome(CheckStatus.NEED_HUMAN, error.message, "${EDITOR:-vi} config.yaml")
     program = None if kind == "claude" else _program(settings)
     if program is None:
         return Outcome(CheckStatus.PASS, kind)

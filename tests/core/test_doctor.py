@@ -87,7 +87,7 @@ async def test_a_result_has_stable_keys(inputs: DoctorInputs) -> None:
     assert (await result(broken, "config")).as_json() == {
         "id": "config",
         "title": "The configuration can be read",
-        "status": "fail",
+        "status": "need_human",
         "found": "2 to repair: config.yaml: auto_at: no; config.yaml: b",
         "check": f"cat {inputs.config_file}",
         "fix": f"${{EDITOR:-vi}} {inputs.config_file}",

@@ -168,8 +168,8 @@ def _reason(evidence: _Evidence, reading: Reading, context: RoutingContext) -> s
     if evidence.described:
         parts.append(f"its name or description: {_words(evidence.described)}")
     if project.id == context.current:
-        parts.append("the conversation is there")
-    return "; ".join(parts) or "nothing in the message points to it"
+        parts.append("your last message went there")
+    return "; ".join(parts) or "nothing in the text points to it"
 
 
 def _words(words: list[str]) -> str:

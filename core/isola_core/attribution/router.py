@@ -35,8 +35,12 @@ _RECENT_CHARS: Final = 500
 _QUESTION_CHARS: Final = 4_000
 """What an external judge gets to see of the conversation and of the message."""
 
-_PROPOSE_FROM: Final = 0.5
-"""Below this confidence nothing is proposed: a card with candidates instead."""
+_PROPOSE_FROM: Final = 0.7
+"""Below this confidence nothing is proposed: a card with candidates instead.
+
+Well above the share of messages that follow the one before: "the same as last time" alone is not
+enough to be sent somewhere by an Enter.
+"""
 
 _CANDIDATES: Final = 8
 

@@ -62,7 +62,7 @@ def look_at_configuration(file: Path, problems: Sequence[str]) -> Outcome:
     """Every problem of the file, or that there is none."""
     if problems:
         found = f"{len(problems)} to repair: " + "; ".join(problems)
-        return Outcome(CheckStatus.FAIL, found, f"${{EDITOR:-vi}} {shlex.quote(str(file))}")
+        return Outcome(CheckStatus.NEED_HUMAN, found, f"${{EDITOR:-vi}} {shlex.quote(str(file))}")
     if not file.exists():
         return passed(f"no {file}: everything has its default (`isola init` writes one)")
     return passed(str(file))

@@ -64,7 +64,7 @@ def test_reasons_name_the_words_that_were_seen() -> None:
     reasons = {each.project: each.reason for each in found.candidates}
     assert "words seen in billing" in reasons["p1"] or "description" in reasons["p1"]
     assert "invoice" in reasons["p1"]
-    assert "the conversation is there" in reasons["p2"]
+    assert "your last message went there" in reasons["p2"]
     assert "index" in reasons["p2"]
 
 

@@ -41,8 +41,8 @@ def test_it_changes_nothing_in_a_store_in_use(isola: Isola, home: Path, projects
 def test_a_person_sees_how_to_fix_what_fails(isola: Isola, home: Path) -> None:
     (home / "config.yaml").write_text("judg: local\nisolation_s: never [/]\n")
     ran = isola("doctor")
-    assert ran.code == 1
-    assert "FAIL  The configuration can be read: 2 to repair" in ran.out
+    assert ran.code == 2
+    assert "you   The configuration can be read: 2 to repair" in ran.out
     assert "fix:  ${EDITOR:-vi}" in ran.out
     assert "never [/]" in ran.out
 
@@ -50,8 +50,8 @@ def test_a_person_sees_how_to_fix_what_fails(isola: Isola, home: Path) -> None:
 def test_a_broken_configuration_hides_no_other_check(isola: Isola, home: Path) -> None:
     (home / "config.yaml").write_text("{")
     ran = isola("doctor", "--json")
-    assert ran.code == 1
-    assert entry(ran, "config")["status"] == "fail"
+    assert ran.code == 2
+    assert entry(ran, "config")["status"] == "need_human"
     assert entry(ran, "store")["status"] == "pass"
 
 
