@@ -59,7 +59,7 @@ def isola(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 def home() -> Path:
     """The folder of this test's configuration and store."""
     path = Path(os.environ["ISOLA_HOME"])
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
