@@ -257,6 +257,24 @@ class Rewinds(Protocol):
     async def rewind(self, session: SessionRef, turn: TurnRef) -> Rewound: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a turn did outside its session's history, which nobody takes back.
+
+    `files` were changed; `note` tells of anything else, "" of nothing.
+    """
+
+    files: tuple[str, ...] = ()
+    note: str = ""
+
+
+@runtime_checkable
+class Recounts(Protocol):
+    """Capability: the backend's own record tells what a turn did outside it."""
+
+    async def effects(self, session: SessionRef, turn: TurnRef) -> Effects: ...
+
+
 @runtime_checkable
 class Rebuilds(Protocol):
     """Capability: a session is the store's history (`History`) and nothing else.

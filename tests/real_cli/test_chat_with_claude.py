@@ -180,12 +180,16 @@ def test_where_its_text_went_further_a_fresh_session_takes_over_and_says_why(
     """With an open window only the person quotes it; once it is a memory, the memory does too."""
     chat_world = ChatWorld.begin(tmp_path, claude_env, model, isolation_s=isolation_s)
     foreign = "FOREIGN-6 zebras walk across the long meadow at noon"
+    made = chat_world.project("billing") / "zebra.txt"
     chat_world.json("chat", "--text", "@billing first things")
-    (wrong,) = chat_world.json("chat", "--text", f"@billing {foreign}")
+    text = f"@billing {foreign} {write_tool(made, 'stripes')}"
+    *_, wrong = chat_world.json("chat", "--on-question", "ask", "--text", text, stdin="allow\n")
+    assert made.exists()
     chat_world.json("chat", "--text", f"@billing about what I said: {foreign}")
     printed = chat_world.run("correct", wrong["decision_id"], "search")
     assert "billing got a fresh session" in printed
     assert why in printed
+    assert f"Files that it changed stay changed: {made}" in printed
     chat_world.json("chat", "--text", "@billing afterwards")
     last = chat_world.requests_of("billing")[-1].raw.decode()
     assert "first things" in last

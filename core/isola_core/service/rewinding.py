@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from isola_core.model import RewindState
-from isola_core.ports import Harness, PastTurn, Rebuilds, Rewinds, SessionRef, TurnRef
+from isola_core.ports import Harness, PastTurn, Rebuilds, Recounts, Rewinds, SessionRef, TurnRef
 from isola_core.secrets import mask
 from isola_core.service.settings import Core
 from isola_core.store import deliveries, memories, sessions
@@ -64,7 +64,7 @@ class PendingRewinds:
         if rewind.generation is not None and rewind.generation != ref.generation:
             note = "its session had been reset since"
             return await self._rewound(rewind, RewindState.DONE, note, ref, ref)
-        turn = TurnRef(rewind.delivery, rewind.turn_id, await self._text(rewind), rewind.context)
+        turn = await self._turn(rewind)
         able = isinstance(harness, Rewinds)
         why = "taking the turn out failed" if able else "this backend cannot forget one turn alone"
         while isinstance(harness, Rewinds) and rewind.attempts < ATTEMPTS:
@@ -87,8 +87,17 @@ class PendingRewinds:
     async def _replace(
         self, harness: Harness, ref: SessionRef, rewind: Rewind, why: str
     ) -> SessionRef:
-        fresh = await harness.reset_session(ref)
         note = f"a fresh session took over: {why}"
+        if isinstance(harness, Recounts) and rewind.held and rewind.generation == ref.generation:
+            turn = await self._turn(rewind)
+            try:
+                left = await harness.effects(ref, turn)
+            except Exception:
+                LOG.exception("what rewind %s leaves cannot be told", rewind.id)
+            else:
+                told = [note, _kept(left.files) if left.files else "", left.note]
+                note = ". ".join(each.rstrip(".") for each in told if each)
+        fresh = await harness.reset_session(ref)
         return await self._rewound(rewind, RewindState.REPLACED, note, ref, fresh)
 
     async def _is_quoted(self, rewind: Rewind, ref: SessionRef) -> bool:
@@ -100,12 +109,13 @@ class PendingRewinds:
 
         return await self._core.store.read(look)
 
-    async def _text(self, rewind: Rewind) -> str:
-        """The text as it was sent, also where only a masked copy is stored."""
+    async def _turn(self, rewind: Rewind) -> TurnRef:
+        """The turn, its text as it was sent, also where only a masked copy is stored."""
         delivery = await self._core.store.read(
             lambda tx: deliveries.delivery_by_id(tx, rewind.delivery)
         )
-        return self._core.vault.text_of(delivery.message) or rewind.text
+        text = self._core.vault.text_of(delivery.message) or rewind.text
+        return TurnRef(rewind.delivery, rewind.turn_id, text, rewind.context)
 
     async def _count(self, rewind: Rewind, words: str) -> None:
         await self._core.store.write(lambda tx: deliveries.count_rewind_attempt(tx, rewind, words))

@@ -17,6 +17,7 @@ from typing import Final
 from isola_core.errors import Conflict, HarnessError, NotFound
 from isola_core.ports import (
     Clock,
+    Effects,
     Outgoing,
     Question,
     Receipt,
@@ -46,7 +47,8 @@ Listener = Callable[[SessionRef, tuple[Question, ...]], None]
 
 
 class ClaudeHarness:
-    """Claude Code: `Harness`, `Streams`, `Interrupts`, `Holds`, `Rewinds`, `Confirms`, `Asks`."""
+    """Claude Code: `Harness`, `Streams`, `Interrupts`, `Holds`, `Rewinds`, `Recounts`,
+    `Confirms`, `Asks`."""
 
     def __init__(
         self,
@@ -163,13 +165,31 @@ class ClaudeHarness:
         except OSError as error:
             raise HarnessError(f"The transcript {path} cannot be copied: {error}.") from error
 
+    async def effects(self, session: SessionRef, turn: TurnRef) -> Effects:
+        """What the transcript tells of a turn's files, commands and subagents."""
+        session = self._settled(session, folder_needed=False)
+        assert session.cwd is not None
+        assert session.backend_id is not None
+        path = transcript.transcript_path(self._home, session.cwd, session.backend_id)
+
+        def look() -> Effects:
+            found = transcript.read_transcript(path)
+            start = excision.locate(found, *_wanted(turn))
+            if start is None:
+                return Effects()
+            done = excision.effects(found.records, start)
+            return Effects(done.files, _other_effects(done))
+
+        try:
+            return await asyncio.to_thread(look)
+        except (OSError, excision.CannotCut):
+            return Effects()
+
     def _cut(self, session: SessionRef, turn: TurnRef, path: Path) -> Rewound:
-        sent = transcript.sent_text(Outgoing(turn.delivery, "", turn.text, turn.context))
-        wanted = turn.turn_id or transcript.turn_id(turn.delivery)
         found = transcript.read_transcript(path)
         done = excision.Effects()
         try:
-            start = excision.locate(found, wanted, sent)
+            start = excision.locate(found, *_wanted(turn))
             if start is None:
                 if found.damaged or excision.quoted(found, turn.text):
                     raise excision.CannotCut(
@@ -188,7 +208,7 @@ class ClaudeHarness:
         return Rewound(
             replace(session, backend_id=new_id),
             replaced=False,
-            note=_with_effects(note, done),
+            note=f"{note} {_other_effects(done)}".rstrip(),
             kept_changes=done.files,
         )
 
@@ -201,7 +221,10 @@ class ClaudeHarness:
         )
         fresh = replace(next_generation(session), backend_id=str(uuid.uuid4()))
         return Rewound(
-            fresh, replaced=True, note=_with_effects(note, done), kept_changes=done.files
+            fresh,
+            replaced=True,
+            note=f"{note} {_other_effects(done)}".rstrip(),
+            kept_changes=done.files,
         )
 
     def _settled(self, session: SessionRef, *, folder_needed: bool = True) -> SessionRef:
@@ -293,13 +316,19 @@ def _same(live: ClaudeSession, session: SessionRef) -> bool:
     return (live.backend_id, live.cwd) == (session.backend_id, session.cwd)
 
 
-def _with_effects(note: str, done: excision.Effects) -> str:
-    """The note with what may have changed beside the files, which `kept_changes` names."""
-    parts = [note]
+def _wanted(turn: TurnRef) -> tuple[str, str]:
+    """The uuid of a turn's prompt, and its text as it was submitted."""
+    sent = transcript.sent_text(Outgoing(turn.delivery, "", turn.text, turn.context))
+    return turn.turn_id or transcript.turn_id(turn.delivery), sent
+
+
+def _other_effects(done: excision.Effects) -> str:
+    """What may have changed beside the files that are named."""
+    parts = []
     if done.commands:
         parts.append(f"Commands that it ran ({done.commands}) may have changed files too.")
     if done.subagents:
-        parts.append(f"So may its subagents ({done.subagents}).")
+        parts.append(f"Its subagents ({done.subagents}) may have changed files too.")
     return " ".join(parts)
 
 

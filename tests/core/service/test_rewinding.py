@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from isola_core.model import RewindState
-from isola_core.ports import Rewound, SessionRef, TurnRef
+from isola_core.ports import Effects, Rewound, SessionRef, TurnRef
 from tests.core.world import SEARCH, ScriptedHarness, World
 
 
@@ -41,3 +41,20 @@ async def test_a_fresh_session_says_why_it_took_over(world: World) -> None:
     assert view.rewind is RewindState.REPLACED
     assert "a fresh session took over" in view.rewind_note
     assert "the record is locked" in view.rewind_note
+
+
+async def test_a_fresh_session_lists_the_files_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def effects(self: ScriptedHarness, session: SessionRef, turn: TurnRef) -> Effects:
+        assert turn.text == "MARKER"
+        return Effects(("/src/a.py",), "Commands may have changed more.")
+
+    monkeypatch.setattr(ScriptedHarness, "effects", effects, raising=False)
+    wrong = await world.say("@billing MARKER")
+    await world.deliver()
+    world.harness.rewinds_fail = 99
+    await world.service.correct(wrong.id, SEARCH)
+    await world.deliver()
+    told = (await world.now(wrong)).rewind_note
+    assert "Files that it changed stay changed: /src/a.py. Commands may have changed more" in told
