@@ -16,6 +16,7 @@ from typing import Final
 
 from isola_core.doctor import Check, CheckStatus, Outcome, ProjectFolder
 from isola_core.doctor.check import Supplier, answer
+from isola_core.errors import HarnessError
 from isola_harnesses.claude.environment import (
     ClaudeSettings,
     child_environment,
@@ -66,9 +67,16 @@ def claude_checks(
 
 
 async def look_at_program(settings: ClaudeSettings, env: Mapping[str, str]) -> Outcome:
-    """Where the program is and which version it says. Raises `HarnessError` where it is not."""
-    binary = find_binary(settings, env)
-    said = await program_version(binary, child_environment(settings, env))
+    """Where the program is and which version it says. Raises `HarnessError` for `env_from`."""
+    child = child_environment(settings, env)
+    try:
+        binary = find_binary(settings, env)
+    except HarnessError as error:
+        return Outcome(CheckStatus.FAIL, error.message, _INSTALL)
+    try:
+        said = await program_version(binary, child)
+    except HarnessError as error:
+        return Outcome(CheckStatus.FAIL, error.message, f"{_INSTALL}@{'.'.join(map(str, TESTED))}")
     found = f"{binary}, {said}"
     numbers = tuple(int(each) for each in re.findall(r"\d+", said)[:3])
     if len(numbers) < 3:

@@ -52,6 +52,7 @@ async def test_a_missing_program_is_a_failed_check(env: dict[str, str]) -> None:
     assert first.status is CheckStatus.FAIL
     assert "no-such-claude" in first.found
     assert "npm install" in first.found
+    assert first.fix_command == "npm install -g @anthropic-ai/claude-code"
 
 
 def make_program(folder: Path, says: str) -> str:
