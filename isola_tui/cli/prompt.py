@@ -11,7 +11,14 @@ from contextlib import suppress
 from typing import Final
 
 from isola_core.errors import IsolaError, NotFound
-from isola_core.model import Candidate, DecisionState, DecisionView, Target
+from isola_core.model import (
+    LIVE_DELIVERIES,
+    Candidate,
+    DecisionState,
+    DecisionView,
+    DeliveryState,
+    Target,
+)
 from isola_core.service.delegated import Accepted
 from isola_tui.cli.chat import Talk
 from isola_tui.cli.correct import print_corrected
@@ -21,12 +28,15 @@ from isola_tui.cli.standard_input import Input
 from isola_tui.cli.withdraw import print_withdrawn
 from isola_tui.conversation import has_terminal
 
+UNENDED: Final = LIVE_DELIVERIES | {DeliveryState.PENDING}
+
 HELP: Final = """\
 A line is a message. Address a project with @name, or let it be attributed.
   1, 2, ... or a project's name  answers the card that is open
   :confirm PROJECT[/LANE]        the same, for a card of the last message
   :correct PROJECT[/LANE]        wrong project: the last message goes there instead
   :withdraw                      takes the last message back altogether
+  :stop                          stops the running turn of the last message
   :answer                        asks again what an agent asks, then waits on
   :unstored                      sends the text that was refused for its credential
   :projects                      lists the projects
@@ -163,6 +173,8 @@ class _Prompt:
                 self._confirm(self._talk.program.target(rest))
             case "correct", True:
                 self._correct(self._talk.program.target(rest))
+            case "stop", False:
+                self._stop()
             case "answer", False:
                 self._answer_agents()
             case "withdraw", False:
@@ -179,6 +191,16 @@ class _Prompt:
             return
         program = self._talk.program
         program.call(program.runtime.service.confirm(card.id, target))
+        self._talk.await_answers()
+
+    def _stop(self) -> None:
+        program = self._talk.program
+        running = [each for each in self._last() if each.delivery in UNENDED]
+        if not running:
+            note("isola: no turn of the last message is running")
+            return
+        for each in running:
+            program.call(program.runtime.service.interrupt(each.id))
         self._talk.await_answers()
 
     def _answer_agents(self) -> None:

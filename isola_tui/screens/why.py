@@ -72,7 +72,7 @@ class WhyScreen(ReadingScreen):
             ("deadline", self._deadline(now)),
             ("delivery", self._delivery()),
             ("replied", draw.time(view.replied, now) if view.replied else ""),
-            ("rewind", f"{view.rewind} {one_line(view.rewind_note, 300)}" if view.rewind else ""),
+            ("rewind", f"{view.rewind} {one_line(view.rewind_note, 4_000)}" if view.rewind else ""),
             ("previous", view.previous or ""),
             ("successor", f"{after.id} → {draw.name(after.project)}" if after else ""),
             (

@@ -157,3 +157,21 @@ def test_a_question_that_is_gone_gives_the_prompt_back(chat: Chat) -> None:
         terminal.until(at_the_prompt)
         terminal.press("ctrl+d")
         assert terminal.ended() == 0
+
+
+def test_a_running_turn_is_stopped_by_command(chat: Chat, agent: Path) -> None:
+    with chat() as terminal:
+        terminal.until(at_the_prompt)
+        terminal.type(":stop\r")
+        terminal.until("no turn of the last message is running")
+        terminal.until(at_the_prompt)
+        terminal.type("@billing [[silence]]\r")
+        terminal.until(lambda _: (agent / "starts.jsonl").exists())
+        terminal.press("ctrl+c")
+        terminal.until("it goes on while any isola runs")
+        terminal.until(at_the_prompt)
+        terminal.type(":stop\r")
+        terminal.until("billing stopped")
+        terminal.until(at_the_prompt)
+        terminal.press("ctrl+d")
+        assert terminal.ended() == 0
