@@ -223,15 +223,34 @@ class DelegatedService:
         return await self.core.store.write(work)
 
     async def undo(self, decision: str) -> Corrected | Withdrawn:
-        """Take the last step back: a correction is corrected back, a sending withdrawn."""
-        view = await self.core.store.read(lambda tx: self._find(tx, decision))
+        """Take the last step back: a correction is corrected back, a sending withdrawn.
+
+        A decision that was corrected stands for the one that took its place.
+
+        Raises:
+            Conflict: it was committed without a correction; `withdraw` is the deliberate act.
+        """
+        view = await self.core.store.read(lambda tx: self._newest(tx, decision))
         sent = view.state in (DecisionState.TENTATIVE, DecisionState.COMMITTED)
         if view.previous is not None and sent:
             previous = view.previous
             before = await self.core.store.read(lambda tx: self._find(tx, previous))
             if before.project is not None:
                 return await self.correct(view.id, Target(before.project, before.lane))
+        if view.state is DecisionState.COMMITTED:
+            raise Conflict(
+                f"{view.id} is committed: there is no step to undo; take it back instead"
+            )
         return await self.withdraw(view.id)
+
+    def _newest(self, tx: Transaction, decision: str) -> DecisionView:
+        """The decision that stands for this one now."""
+        view = self._find(tx, decision)
+        while view.state is DecisionState.CORRECTED:
+            successor = decisions.successor(tx, view.id)
+            assert successor is not None
+            view = self._find(tx, successor)
+        return view
 
     async def commit_now(self, decision: str) -> DecisionView:
         """End the window: committed at once, or as soon as the turn has ended.
@@ -316,6 +335,7 @@ class DelegatedService:
                 raise Conflict(f"the delivery of {view.id} is {view.delivery}, not unknown")
             deliveries.move_delivery(tx, newest, DeliveryState.ANSWERED, proof="seen by the person")
             deliveries.restore_turn(tx, newest.id)
+            decisions.start_window(tx, view.id, self.core.settings.isolation_ms)
             return self._find(tx, view.id)
 
         return await self.core.store.write(work)

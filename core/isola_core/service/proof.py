@@ -72,6 +72,7 @@ def settle_by_receipt(tx: Transaction, core: Core, delivery: str, receipt: Recei
                 now.written or tx.now,
             )
             deliveries.move_delivery(tx, now, DeliveryState.ANSWERED, error="", proof=proof)
+            decisions.start_window(tx, now.decision, core.settings.isolation_ms)
 
 
 def _ended_in_sight(tx: Transaction, core: Core, delivery: Delivery) -> bool:

@@ -159,6 +159,12 @@ def move_delivery(
     )
     if not changed:
         raise Conflict(f"delivery {delivery.id} is no longer {delivery.state}")
+    if state in (DeliveryState.FAILED, DeliveryState.CANCELLED, DeliveryState.UNKNOWN):
+        # it does not commit by itself, so no time runs out
+        tx.run(
+            "UPDATE decisions SET deadline = NULL WHERE id = ? AND state = 'TENTATIVE'",
+            delivery.decision,
+        )
     tx.changed("delivery", delivery.id)
     tx.changed("decision", delivery.decision)
 

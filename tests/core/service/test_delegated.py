@@ -479,3 +479,38 @@ async def test_older_decisions_come_in_pages(world: World) -> None:
     assert [each.id for each in newest] == made[4:]
     older = await world.service.latest(limit=3, before=newest[0].id)
     assert [each.id for each in older] == made[1:4]
+
+
+async def test_no_time_runs_out_for_a_delivery_that_failed_or_is_unknown(world: World) -> None:
+    world.harness.fail = "down"
+    failed = await world.say("@billing one")
+    await world.deliver()
+    assert (await world.now(failed)).deadline is None
+    world.harness.fail = None
+    world.harness.proves_receipt = world.harness.receipt_known = False
+    unknown = await world.say("@search two")
+    await world.deliver()
+    assert (await world.now(unknown)).deadline is None
+    settled = await world.service.settle(unknown.id)
+    assert settled.deadline == world.clock.now() + 300_000
+    await world.pass_window()
+    assert (await world.now(unknown)).state is DecisionState.COMMITTED
+    assert (await world.now(failed)).state is DecisionState.TENTATIVE
+
+
+async def test_undo_of_a_corrected_decision_undoes_the_correction(world: World) -> None:
+    first = await world.say("@billing MARKER")
+    await world.deliver()
+    await world.service.correct(first.id, SEARCH)
+    undone = await world.service.undo(first.id)
+    assert isinstance(undone, Corrected)
+    assert undone.new.project == "billing"
+
+
+async def test_undo_never_takes_a_committed_message_back(world: World) -> None:
+    decision = await world.say("@billing MARKER")
+    await world.deliver()
+    await world.pass_window()
+    with pytest.raises(Conflict, match="take it back"):
+        await world.service.undo(decision.id)
+    assert (await world.now(decision)).state is DecisionState.COMMITTED
