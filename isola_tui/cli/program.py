@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import signal
 import sys
 import threading
@@ -19,6 +18,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from types import FrameType
 from typing import Any, Final, TypeVar
 
+from isola_core.attribution.addressing import LANE
 from isola_core.errors import NotFound
 from isola_core.model import DecisionView, Project, Target
 from isola_tui.cli.following import Follower
@@ -29,9 +29,6 @@ from isola_tui.cli.questions import OnQuestion, Questions
 from isola_tui.runtime import Runtime, open_runtime
 
 T = TypeVar("T")
-
-LANE: Final = re.compile(r"[^\W_][\w-]{0,63}")
-"""A lane's name: a letter or digit first, as in `@project/lane`."""
 
 _ENDING_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
@@ -196,6 +193,7 @@ async def _target(runtime: Runtime, named: str) -> Target:
     try:
         return Target((await runtime.projects.find(named)).id)
     except NotFound:
+        lane = lane.lower()  # as in `@project/lane`: the same lane has one session
         if not slash or not LANE.fullmatch(lane):
             raise
     return Target((await runtime.projects.find(name)).id, lane)

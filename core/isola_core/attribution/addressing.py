@@ -19,7 +19,7 @@ _MARK: Final = re.compile(
 _OPEN_MARK: Final = re.compile(rf"(?P<escape>[\\@])?@(?P<body>{_BODY}{{0,200}})\Z")
 _WRITTEN: Final = re.compile(rf"{_BODY}{{1,200}}")
 _FENCE: Final = re.compile(r"^(?:```|~~~)", re.MULTILINE)
-_LANE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+LANE: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """As lanes are written in the configuration; capitals in a message are the same lane."""
 _LATIN_HEAD: Final = re.compile(r"[A-Za-z0-9._/-]+")
 _OPENERS: Final = frozenset('([{（【「《<"“‘,，;；、:：。！？!?|')
@@ -121,7 +121,7 @@ def _target(body: str, names: Mapping[str, str]) -> Target | None:
     name, slash, lane = body.rpartition("/")
     project = names.get(name_key(name)) if slash else None
     lane = lane.lower()
-    if project is None or (lane and not _LANE.fullmatch(lane)):
+    if project is None or (lane and not LANE.fullmatch(lane)):
         return None
     return Target(project, lane)
 
