@@ -42,7 +42,10 @@ PALETTE: Final = frozenset(SHOWN) - {"send", "newline", "palette", "interrupt", 
 """The acts that the palette offers; the others mean nothing outside the entry."""
 
 OPENERS: Final = frozenset(
-    {"answer", "correct", "help", "menu", "new_project", "palette", "send_as", "why"}
+    {
+        *("answer", "correct", "edit", "go_to", "help", "menu", "new_project", "palette"),
+        *("search", "send_as", "why"),
+    }
 )
 """The acts that give the keyboard to a dialog or a card."""
 

@@ -15,6 +15,7 @@ from isola_tui.presentation import Presentation
 
 TEXT_LINES: Final = 8
 REPLY_LINES: Final = 6
+EXCISED_LINES: Final = 3
 TEXT_CHARACTERS: Final = 4_000
 """Of a folded text; wrapping a megabyte for six lines would be felt."""
 
@@ -38,7 +39,10 @@ def body(draw: Presentation, item: Item, width: int) -> list[Content]:
         lines += card(draw, item, width)
     elif not ended:
         lines += _delivery(draw, item, width)
-        lines += _reply(draw, item, width)
+        lines += _doing(item, width) if item.bare else _reply(draw, item, width)
+    elif item.bare and view.reply:
+        reply = plain(view.reply[: TEXT_CHARACTERS + 1])
+        lines += _folded(draw, reply, width, item.opened, EXCISED_LINES, style, prefix="│ ")
     if view.rewind is not None:
         lines += _rewind(draw, view, width)
     return lines
@@ -48,6 +52,8 @@ def headline(draw: Presentation, item: Item, width: int, now: int) -> Content:
     """A decision's first line: when, where to, how it stands, how long it can be taken back."""
     view = item.view
     time = muted(f"{draw.time(view.created, now)} ")
+    if item.marked:
+        time = Content.assemble(("■ ", "bold $text-accent"), time)
     waiting = view.state is DecisionState.WAITING_CONFIRMATION
     if waiting or view.project is None:
         left = Content.assemble(
@@ -113,9 +119,7 @@ def _delivery(draw: Presentation, item: Item, width: int) -> list[Content]:
 
 
 def _reply(draw: Presentation, item: Item, width: int) -> list[Content]:
-    lines: list[Content] = []
-    if item.doing and not item.view.reply:
-        lines += wrapped(Content.styled(f"◐ {one_line(item.doing, 160)}", "$text-accent"), width)
+    lines = _doing(item, width)
     if item.view.reply:
         return lines + _folded(
             draw,
@@ -134,6 +138,13 @@ def _reply(draw: Presentation, item: Item, width: int) -> list[Content]:
         return lines + drawn
     hidden = len(drawn) - REPLY_LINES
     return [*lines, muted(draw.texts.count("item.earlier", hidden)), *drawn[-REPLY_LINES:]]
+
+
+def _doing(item: Item, width: int) -> list[Content]:
+    """What the agent does while its turn runs."""
+    if not item.doing or item.view.reply:
+        return []
+    return wrapped(Content.styled(f"◐ {one_line(item.doing, 160)}", "$text-accent"), width)
 
 
 def _folded(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from textual.content import Content
 
 from isola_core.model import DecisionState, DecisionView, Project
 from isola_tui.board import Activity
+from isola_tui.drawing.panes import unread
 from isola_tui.lines import MUTED, muted, one_line, row
 from isola_tui.presentation import GLYPHS, Presentation
 
@@ -37,29 +40,66 @@ def _excerpt(draw: Presentation, view: DecisionView, width: int) -> Content:
     return muted("  " + one_line(view.message.text, 200)).truncate(width, ellipsis=True)
 
 
-def project_line(draw: Presentation, project: Project, activity: Activity, width: int) -> Content:
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one project stands: its activity, answers nobody has seen, messages that wait.
+
+    `number` opens its pane, 0 where no key does; `visible`: its pane is open.
+    """
+
+    activity: Activity
+    unread: int = 0
+    waiting: int = 0
+    number: int = 0
+    visible: bool = False
+
+
+def project_line(draw: Presentation, project: Project, standing: Standing, width: int) -> Content:
     """A project in the side panel."""
+    activity = standing.activity
     glyph, style = GLYPHS[activity]
-    name = Content.assemble((f"{glyph} ", style), draw.name(project.id, 80))
+    digit = f"{standing.number} " if 0 < standing.number < 10 else "  "
+    name = Content.assemble(
+        (digit, MUTED),
+        (f"{glyph} ", style),
+        (draw.name(project.id, 80), "bold $text-accent" if standing.visible else ""),
+    )
+    if standing.unread:
+        mark = unread(standing.unread)
+        name = name.truncate(max(8, width - mark.cell_length), ellipsis=True) + mark
     word = muted(draw.texts(f"projects.{activity}"))
-    quiet = activity in (Activity.IDLE, Activity.ASLEEP)
+    if standing.waiting:
+        word = muted(draw.texts("projects.waiting", count=standing.waiting))
+    quiet = not standing.waiting and activity in (Activity.IDLE, Activity.ASLEEP)
     if quiet and name.cell_length + word.cell_length + 1 > width:
         return name.truncate(width, ellipsis=True)
     return row(name, word, width)
 
 
-def glyph_line(draw: Presentation, activities: Mapping[str, Activity], width: int) -> Content:
-    """All projects as one line of glyphs and names; what needs the person comes first."""
+def glyph_line(
+    draw: Presentation,
+    activities: Mapping[str, Activity],
+    width: int,
+    unread_answers: Mapping[str, int] = MappingProxyType({}),
+    visible: str | None = None,
+) -> tuple[Content, list[tuple[int, str]]]:
+    """All projects as one line of glyphs and names; what needs the person comes first.
+
+    The second part says at which cell each project's piece ends.
+    """
     urgency = [Activity.NEEDS_YOU, Activity.FAILED, Activity.UNKNOWN, Activity.WORKING]
     order = sorted(
         activities,
         key=lambda each: (activities[each] not in urgency, list(activities).index(each)),
     )
     parts: list[Content] = []
+    ends: list[tuple[int, str]] = []
     used = 0
     for place, project in enumerate(order):
         glyph, style = GLYPHS[activities[project]]
-        part = Content.assemble((f"{glyph} ", style), draw.name(project, 16))
+        name = Content.styled(draw.name(project, 16), "reverse" if project == visible else "")
+        mark = unread(unread_answers.get(project, 0))
+        part = Content.assemble((f"{glyph} ", style), name, mark)
         rest = len(order) - place
         room = width - used - (len(f"  +{rest}") if rest > 1 else 0)
         if part.cell_length > room:
@@ -67,4 +107,5 @@ def glyph_line(draw: Presentation, activities: Mapping[str, Activity], width: in
             break
         parts.append(part)
         used += part.cell_length + 2
-    return Content("  ").join(parts).truncate(width, ellipsis=True)
+        ends.append((used, project))
+    return Content("  ").join(parts).truncate(width, ellipsis=True), ends

@@ -6,10 +6,11 @@ menu and palette all read that one table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from isola_core.errors import IsolaError
 from isola_core.model import (
     ACTIVE_DECISIONS,
     LIVE_DELIVERIES,
@@ -64,6 +65,9 @@ MESSAGE_ACTS: Final = (
     MessageAct(
         "settle", "a", lambda view: _tentative(view) and view.delivery is DeliveryState.UNKNOWN
     ),
+    MessageAct("edit", "e", lambda view: view.delivery is DeliveryState.PENDING),
+    MessageAct("mark", "k", lambda view: _has_project(view)),
+    MessageAct("pane", "p", lambda view: view.project is not None),
     MessageAct("fold", "f", lambda view: True),
     MessageAct("why", "y", lambda view: True),
 )
@@ -75,6 +79,11 @@ class Done:
 
     said: str
     text: str | None = None
+    rewinding: tuple[str, ...] = ()
+    """Decisions that a session is about to forget."""
+
+    steps: tuple[str, ...] = ()
+    """The decisions that a correction made."""
 
 
 class Acts:
@@ -86,8 +95,58 @@ class Acts:
 
     async def correct(self, decision: str, target: Target) -> Done:
         """Move a message to its right project."""
-        done = await self._service.correct(decision, target)
-        return Done(self._told_correction(done))
+        return self._told_correction(await self._service.correct(decision, target))
+
+    async def correct_all(
+        self, decisions: Sequence[str], target: Target, *, skipped: int = 0
+    ) -> Done:
+        """Move several messages to their right project, each by itself: one that cannot be moved
+        keeps no other from it. `skipped` of them are there already."""
+        return await self._several(
+            decisions, lambda each: self._service.correct(each, target), skipped
+        )
+
+    async def undo_all(self, decisions: Sequence[str]) -> Done:
+        """Take the correction of several messages back."""
+        return await self._several(decisions, self._service.undo, 0)
+
+    async def _several(
+        self,
+        decisions: Sequence[str],
+        act: Callable[[str], Awaitable[Corrected | Withdrawn]],
+        skipped: int,
+    ) -> Done:
+        done: list[Corrected] = []
+        refused: list[str] = []
+        for each in decisions:
+            try:
+                corrected = await act(each)
+            except IsolaError as error:
+                refused.append(error.message)
+            else:
+                if isinstance(corrected, Corrected):
+                    done.append(corrected)
+        texts = self._presentation().texts
+        names = dict.fromkeys(self._presentation().name(each.new.project) for each in done)
+        said = [texts.count("notice.corrected_many", len(done), new=", ".join(names))]
+        said.append(self._undone([(each.undone, each.old) for each in done]))
+        if skipped:
+            said.append(texts.count("notice.skipped", skipped))
+        if refused:
+            said.append(texts.count("notice.refused_many", len(refused), error=refused[0]))
+        if done:
+            key = self._presentation().keys.get("undo", "")
+            said.append(texts("undone.inverse", key=key))
+        return Done(
+            " ".join(each for each in said if each),
+            rewinding=tuple(each.old.id for each in done if each.undone.rewinding),
+            steps=tuple(each.new.id for each in done),
+        )
+
+    async def edit(self, decision: str, text: str) -> Done:
+        """Change the text of a message that still waits."""
+        view = await self._service.edit_waiting(decision, text)
+        return Done(self._say("edited", project=self._presentation().name(view.project)))
 
     async def withdraw(self, decision: str) -> Done:
         """Take a message back; its text comes with the answer."""
@@ -98,7 +157,7 @@ class Acts:
         done = await self._service.undo(decision)
         if isinstance(done, Withdrawn):
             return self._told_withdrawal(done)
-        return Done(self._told_correction(done))
+        return self._told_correction(done)
 
     async def confirm(self, decision: str, target: Target) -> Done:
         """Answer a card."""
@@ -141,35 +200,43 @@ class Acts:
     def _say(self, key: str, /, **values: object) -> str:
         return self._presentation().texts(f"notice.{key}", **values)
 
-    def _told_correction(self, done: Corrected) -> str:
+    def _told_correction(self, done: Corrected) -> Done:
         draw = self._presentation()
         new = draw.name(done.new.project)
         if done.duplicate:
-            return self._say("corrected_already", new=new)
+            return Done(self._say("corrected_already", new=new))
         head = self._say("corrected", old=draw.name(done.old.project), new=new)
-        return f"{head} {self._undone(done.undone, done.old)}".strip()
+        said = f"{head} {self._undone([(done.undone, done.old)])}".strip()
+        rewinding = (done.old.id,) if done.undone.rewinding else ()
+        return Done(said, rewinding=rewinding, steps=(done.new.id,))
 
     def _told_withdrawal(self, done: Withdrawn) -> Done:
         view = done.decision
         if view.project is None:
             return Done(self._say("withdrawn_card"), done.text)
         head = self._say("withdrawn", project=self._presentation().name(view.project))
-        return Done(f"{head} {self._undone(done.undone, view)}".strip(), done.text)
+        said = f"{head} {self._undone([(done.undone, view)])}".strip()
+        return Done(said, done.text, (view.id,) if done.undone.rewinding else ())
 
-    def _undone(self, undone: Undone, view: DecisionView) -> str:
+    def _undone(self, all_undone: Sequence[tuple[Undone, DecisionView]]) -> str:
         draw = self._presentation()
         texts = draw.texts
         said: list[str] = []
-        if undone.stopped_before_delivery and not undone.rewinding:
+        undone = [each for each, _ in all_undone]
+        if any(each.stopped_before_delivery and not each.rewinding for each in undone):
             said.append(texts("undone.before_delivery"))
-        if undone.interrupting:
+        if any(each.interrupting for each in undone):
             said.append(texts("undone.interrupting"))
-        if undone.rewinding:
-            said.append(texts("undone.rewinding", project=draw.name(view.project)))
-        if undone.retired_memories:
-            said.append(texts.count("undone.memories", len(undone.retired_memories)))
-        elif undone.cancelled_writes:
-            said.append(texts.count("undone.writes", undone.cancelled_writes))
-        if undone.rewinding:
+        forgetting = dict.fromkeys(
+            draw.name(view.project) for each, view in all_undone if each.rewinding
+        )
+        said += [texts("undone.rewinding", project=each) for each in forgetting]
+        retired = sum(len(each.retired_memories) for each in undone)
+        cancelled = sum(each.cancelled_writes for each in undone if not each.retired_memories)
+        if retired:
+            said.append(texts.count("undone.memories", retired))
+        if cancelled:
+            said.append(texts.count("undone.writes", cancelled))
+        if forgetting:
             said.append(texts("undone.kept"))
         return " ".join(said)

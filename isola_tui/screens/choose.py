@@ -31,8 +31,11 @@ class Option:
     reason: str = ""
 
 
-def options(board: Board, view: DecisionView) -> list[Option]:
-    """The projects that a message may be moved to: its candidates first, best first."""
+def options(board: Board, view: DecisionView, *, keep_own: bool = False) -> list[Option]:
+    """The projects that a message may be moved to: its candidates first, best first.
+
+    `keep_own` offers the one that it is in too, for messages of several projects.
+    """
     ranked = {each.project: each for each in view.attribution.candidates}
     listed = {each.id: each for each in board.listed()}
     order = [*(each for each in ranked if each in listed), *listed]
@@ -43,7 +46,7 @@ def options(board: Board, view: DecisionView) -> list[Option]:
             ranked[project].reason if project in ranked else listed[project].description,
         )
         for project in dict.fromkeys(order)
-        if project != view.project
+        if keep_own or project != view.project
     ]
 
 
@@ -63,9 +66,11 @@ class ChooseProject(ModalScreen[str | None]):
         view: DecisionView,
         options: Sequence[Option],
         presentation: Presentation,
+        count: int = 1,
     ) -> None:
         super().__init__()
         self._title = title
+        self._count = count
         self._view = view
         self._options = options
         self._presentation = presentation
@@ -77,6 +82,8 @@ class ChooseProject(ModalScreen[str | None]):
             dialog.border_title = Content(draw.texts(self._title))
             dialog.border_subtitle = Content(draw.texts("choose.keys"))
             quoted = one_line(self._view.message.text, 200)
+            if self._count > 1:
+                quoted = draw.texts.count("choose.several", self._count)
             yield Static(Content(quoted), classes="quoted", markup=False)
             yield Input(placeholder=draw.texts("choose.filter"))
             yield OptionList(markup=False)

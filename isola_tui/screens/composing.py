@@ -60,6 +60,8 @@ class Composer:
         self._shown: Target | None = None
         """The target that the last frame showed."""
         self._saving = asyncio.Lock()
+        self.visible: str | None = None
+        """The project whose pane is open."""
         self._names: tuple[object, dict[str, str], Completion] | None = None
 
     @property
@@ -217,7 +219,9 @@ class Composer:
 
     def _attributed(self, text: str) -> Attribution:
         asking = self._board.asking()
-        return self._runtime.service.preview(text, self._conversation, asking=asking)
+        return self._runtime.service.preview(
+            text, self._conversation, asking=asking, visible=self.visible
+        )
 
     async def _rested(self) -> None:
         self._rest = None
@@ -304,6 +308,7 @@ class Composer:
             event_id=self._runtime.core.ids.new("e"),
             platform="terminal",
             asking=self._board.asking(),
+            visible=self.visible,
             unstored=unstored,
             raw=aim.raw,
             urgent=urgent,

@@ -13,8 +13,8 @@ from isola_tui.screens.reading import ReadingScreen
 
 SHOWN: Final = (
     *("send", "newline", "target_next", "target_previous", "lock", "urgent", "raw", "send_as"),
-    *("answer", "correct", "undo"),
-    *("withdraw", "menu", "why", "hold", "commit", "stop", "resend", "settle", "fold"),
+    *("answer", "pane", "go_to", "search", "correct", "mark", "undo"),
+    *("withdraw", "menu", "why", "hold", "commit", "stop", "resend", "settle", "edit", "fold"),
     *("previous", "next", "new_project", "scroll_up", "scroll_down", "back"),
     *("palette", "help", "quit", "interrupt"),
 )

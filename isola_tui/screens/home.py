@@ -6,9 +6,8 @@ The screen lays out and routes keys. What is shown lives in `Board`, how it look
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,33 +16,32 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.timer import Timer
 
-from isola_core.errors import IsolaError
-from isola_core.model import DecisionState, DecisionView, Project, Target
+from isola_core.model import Target
 from isola_tui.board import Board
-from isola_tui.lines import one_line
 from isola_tui.presentation import Presentation
 from isola_tui.screens.acts import Acts, Done
-from isola_tui.screens.choose import ChooseProject, options
+from isola_tui.screens.aftermath import Aftermath
 from isola_tui.screens.composing import Composer
 from isola_tui.screens.forever import run_forever
-from isola_tui.screens.menu import MessageMenu
-from isola_tui.screens.project_form import ProjectForm
+from isola_tui.screens.go_to import GoTo
+from isola_tui.screens.handling import Handling
+from isola_tui.screens.needs import Needs
+from isola_tui.screens.search import Found, SearchScreen
 from isola_tui.screens.send_as import send_another_way
-from isola_tui.screens.showing import counts_down, items, key_names, open_questions, welcome
+from isola_tui.screens.showing import counts_down, key_names, open_questions
+from isola_tui.screens.viewing import Viewing
 from isola_tui.screens.watcher import Watcher
-from isola_tui.screens.why import WhyScreen
 from isola_tui.widgets.entry import Entry
 from isola_tui.widgets.feed import Feed, FeedItem
 from isola_tui.widgets.keyline import KeyLine
 from isola_tui.widgets.notice import Notice, Tone
 from isola_tui.widgets.offers import Offers
-from isola_tui.widgets.panels import DecisionsPanel, ProjectsLine, ProjectsPanel
+from isola_tui.widgets.pane import Pane
+from isola_tui.widgets.panels import DecisionsPanel, ProjectPicked, ProjectsLine, ProjectsPanel
 from isola_tui.widgets.questions import QuestionCard, Questions
 
 if TYPE_CHECKING:
     from isola_tui.runtime import Runtime
-
-LOG = logging.getLogger("isola.screen")
 
 
 class HomeScreen(Screen[None]):
@@ -59,6 +57,15 @@ class HomeScreen(Screen[None]):
         Binding("ctrl+n", "new_project", "New project", id="new_project"),
         Binding("ctrl+f", "act('fold')", "Open or fold", id="fold"),
         Binding("f2", "act('why')", "Why", id="why"),
+        Binding("ctrl+right_square_bracket", "pane", "Session", id="pane"),
+        Binding("ctrl+backslash,alt+0", "go_to", "Go to", id="go_to"),
+        Binding("ctrl+underscore,ctrl+slash", "search", "Search", id="search"),
+        Binding("ctrl+circumflex_accent,ctrl+6,alt+m", "act('mark')", "Mark", id="mark"),
+        Binding("alt+e", "act('edit')", "Change a waiting one", id="edit"),
+        *(
+            Binding(f"alt+{digit}", f"pane_of({digit})", f"Session {digit}", id=f"pane_{digit}")
+            for digit in range(1, 10)
+        ),
         Binding("f3,ctrl+up", "select(-1)", "Message before", id="previous"),
         Binding("f4,ctrl+down", "select(1)", "Message after", id="next"),
         Binding("f5", "act('commit')", "Commit", id="commit"),
@@ -89,8 +96,10 @@ class HomeScreen(Screen[None]):
         self.composer.presentation = self.presentation
         self._present = present
         self._watcher = Watcher(runtime, conversation, self.board, self._changed)
-        self._selected: str | None = None
-        self._opened: set[str] = set()
+        self.viewing = Viewing(self, runtime, conversation, self.board, self._watcher, self.draw)
+        self.handling = Handling(self)
+        self.needs = Needs(self)
+        self.aftermath = Aftermath(self)
         self._countdown: Timer | None = None
         self._live_due = False
         self._ready = False
@@ -103,6 +112,7 @@ class HomeScreen(Screen[None]):
         with Horizontal(id="panes"):
             yield ProjectsPanel()
             yield Feed(clock)
+            yield Pane(clock)
             yield DecisionsPanel()
         yield Questions(clock)
         yield ProjectsLine()
@@ -141,7 +151,7 @@ class HomeScreen(Screen[None]):
     @property
     def feed(self) -> Feed:
         """The feed."""
-        return self.query_one(Feed)
+        return self.query_one("#feed", Feed)
 
     # -- what arrives from outside
 
@@ -153,7 +163,9 @@ class HomeScreen(Screen[None]):
             self.presentation = self.composer.presentation = self._present(self.board)
             self.composer.again()
         self.entry.sent = self.board.sent(self.conversation)
+        self.viewing.take_arrivals()
         self.draw()
+        self.aftermath.look()
 
     def _heard(self) -> None:
         """Something happened inside a turn; many such events become one drawing."""
@@ -176,20 +188,13 @@ class HomeScreen(Screen[None]):
         self._keep_focus()
         self.composer.board_changed()
         focused = self.focused
-        shown = items(
-            board,
-            draw,
-            self.runtime.dispatcher.live,
-            now,
-            selected=self._selected,
-            opened=self._opened,
-            answering=focused.id if isinstance(focused, FeedItem) else None,
-        )
+        self.viewing.draw(draw, now)
         views = list(board.decisions.values())
-        activities = board.activities()
-        self.feed.show(shown, draw, welcome(board, draw))
-        self.query_one(ProjectsPanel).show(draw, board.listed(), activities)
-        self.query_one(ProjectsLine).show(draw, activities)
+        activities, unread = board.activities(), board.unread_counts()
+        self.query_one(ProjectsPanel).show(
+            draw, board.listed(), activities, unread, board.waiting(), self.pane_project
+        )
+        self.query_one(ProjectsLine).show(draw, activities, unread, self.pane_project)
         self.query_one(DecisionsPanel).show(draw, views, now)
         self.query_one(Questions).show(board.questions, draw)
         names = key_names(board, answering=isinstance(focused, FeedItem | QuestionCard))
@@ -236,8 +241,8 @@ class HomeScreen(Screen[None]):
     @on(Entry.Submitted)
     async def _submitted(self, event: Entry.Submitted) -> None:
         if await self.composer.submit(event.text, urgent=event.urgent):
-            self._select(None)
-            self.feed.follow()
+            self.viewing.select(None)
+            self.viewing.feed.follow()
 
     @on(Entry.Wanted)
     def _wanted(self, event: Entry.Wanted) -> None:
@@ -247,160 +252,118 @@ class HomeScreen(Screen[None]):
     def _offered(self, event: Entry.Offered) -> None:
         self.query_one(Offers).show(self.presentation, event.offers, event.picked)
 
-    # -- selecting, and acts on the selected message
+    # -- what is looked at
+
+    @property
+    def pane_project(self) -> str | None:
+        """The project whose pane is open."""
+        return self.viewing.target.project if self.viewing.target else None
+
+    def go(self, target: Target | None, decision: str | None = None) -> None:
+        """Show a session's pane, or the feed; at its end or around one decision."""
+
+        async def show() -> None:
+            if target is None:
+                await self.viewing.home(decision)
+            else:
+                await self.viewing.open(target, decision)
+            self.composer.visible = self.pane_project
+            self.composer.again()
+
+        self.run_worker(show(), group="view", exit_on_error=False)
+
+    async def action_pane(self) -> None:
+        """Open the pane of the message that is meant; from a pane, go back to the feed."""
+        if self.viewing.target is not None:
+            self.go(None)
+            return
+        view, aimed = self.viewing.meant(), self.composer.aim.target
+        if self.viewing.selected is None and aimed is not None:
+            self.go(aimed)
+        elif view is not None and view.project is not None:
+            selected = view.id if self.viewing.selected else None
+            self.go(Target(view.project, view.lane), selected)
+        else:
+            await self.action_go_to()
+
+    def action_pane_of(self, number: int) -> None:
+        """Open the pane of a project by its place in the list."""
+        listed = self.board.listed()
+        if number <= len(listed):
+            target = Target(listed[number - 1].id)
+            self.go(None if self.viewing.target == target else target)
+
+    @on(ProjectPicked)
+    def _picked(self, event: ProjectPicked) -> None:
+        self.go(Target(event.project))
+
+    async def action_go_to(self) -> None:
+        """Choose where to go: the feed, a project's session, one of its lanes."""
+        await self.viewing.find_panes()
+
+        def chosen(where: Target | str | None) -> None:
+            if isinstance(where, Target):
+                self.go(where)
+            elif where == "feed":
+                self.go(None)
+
+        board = self.board
+        screen = GoTo(
+            self.viewing.panes, self.presentation, board.activities(), board.unread_counts()
+        )
+        self.app.push_screen(screen, chosen)
+
+    def action_search(self) -> None:
+        """Search everything that was said."""
+
+        def chosen(found: Found | None) -> None:
+            if found is None:
+                return
+            view = found.view
+            in_feed = found.in_feed or view.project is None
+            self.go(None if in_feed else Target(view.project or "", view.lane), view.id)
+
+        self.app.push_screen(SearchScreen(self.runtime, self.presentation), chosen)
+
+    @on(Feed.Wanted)
+    def _more_wanted(self, event: Feed.Wanted) -> None:
+        if (reading := self.viewing.want(event)) is not None:
+            self.run_worker(reading, group="page", exit_on_error=False)
+
+    @on(Feed.AtEnd)
+    def _at_end(self, event: Feed.AtEnd) -> None:
+        self.viewing.at_end(event.feed)
+
+    @on(Feed.Moved)
+    def _moved(self) -> None:
+        self.viewing.look()
 
     def action_select(self, step: int) -> None:
-        """Select the message before or after; past the newest one nothing is selected."""
-        ids = list(self.board.decisions)
-        if not ids:
-            return
-        place = ids.index(self._selected) if self._selected in ids else len(ids)
-        place = max(0, place + step)
-        self._select(ids[place] if place < len(ids) else None)
+        """Select the message before or after."""
+        self.viewing.step(step)
 
-    def _select(self, decision: str | None) -> None:
-        if decision == self._selected:
-            return
-        self._selected = decision
-        self.draw()
-        if decision is not None:
-            self.feed.reveal(decision)
-        else:
-            self.feed.follow()
-
-    def _meant(self) -> DecisionView | None:
-        if self._selected is not None:
-            return self.board.decisions.get(self._selected)
-        return self.board.newest(self.conversation)
+    # -- acts, cards and questions
 
     def action_menu(self) -> None:
         """Show what can be done with the message."""
-        if (view := self._meant()) is None:
-            self._hint("nothing_selected")
-            return
-
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._act(name, view)
-
-        self.app.push_screen(MessageMenu(view, self.presentation), chosen)
+        self.handling.menu()
 
     def action_act(self, name: str) -> None:
-        """Do something with the selected message, or with the newest one."""
-        if (view := self._meant()) is None:
-            self._hint("nothing_selected")
-            return
-        self._act(name, view)
+        """Do something with the marked messages, the selected one, or the newest one."""
+        self.handling.act(name)
 
-    def _act(self, name: str, view: DecisionView) -> None:
-        acts = self.acts
-        match name:
-            case "fold":
-                self._opened ^= {view.id}
-                self.draw()
-            case "why":
-                self.app.push_screen(WhyScreen(view, self.board, self.presentation, self.runtime))
-            case "correct" if view.state is DecisionState.WAITING_CONFIRMATION:
-                self._focus_card(view.id)
-            case "correct":
-                self._correct(view)
-            case "hold" | "release":
-                self.do(acts.hold(view))
-            case _:
-                act: Callable[[str], Coroutine[Any, Any, Done]] = getattr(acts, name)
-                self.do(act(view.id))
-
-    def _correct(self, view: DecisionView) -> None:
-        found = options(self.board, view)
-        if not found:
-            key = self.presentation.keys.get("new_project", "")
-            self._hint("only_project", key=key)
-            return
-
-        def chosen(project: str | None) -> None:
-            if project is not None:
-                self.do(self.acts.correct(view.id, Target(project)))
-
-        self.app.push_screen(
-            ChooseProject("choose.correct", view, found, self.presentation), chosen
-        )
+    def action_answer(self) -> None:
+        """Go to the next thing that needs the person."""
+        self.needs.next()
 
     def do(self, act: Awaitable[Done]) -> None:
         """Run an act beside the typing, and tell what it came to."""
-
-        async def run() -> None:
-            try:
-                done = await act
-            except IsolaError as error:
-                self.notice.say(error.message, Tone.REFUSED)
-            except Exception as error:
-                LOG.exception("an act failed")
-                log = str(self.runtime.paths.state_dir / "isola.log")
-                said = self.presentation.texts(
-                    "notice.unexpected", error=type(error).__name__, log=log
-                )
-                self.notice.say(said, Tone.REFUSED)
-            else:
-                self.notice.say(done.said)
-                if done.text is not None:
-                    self.entry.put_back(done.text)
-
-        self.run_worker(run(), group="acts", exit_on_error=False)
-
-    def _hint(self, key: str, /, **values: object) -> None:
-        self.notice.say(self.presentation.texts(f"notice.{key}", **values), Tone.HINT)
-
-    # -- cards and questions
-
-    def action_answer(self) -> None:
-        """Go to the next thing that needs the person: the selected card, else the oldest one."""
-        waiting: list[FeedItem | QuestionCard] = list(self.query_one(Questions).cards())
-        cards = [self.feed.item(each.id) for each in self.board.cards()]
-        waiting += [each for each in cards if each is not None]
-        if not waiting:
-            self._hint("nothing_needs_you")
-            return
-        places = {id(each): place for place, each in enumerate(waiting)}
-        selected = self.feed.item(self._selected) if self._selected else None
-        if id(self.focused) in places:
-            card = waiting[(places[id(self.focused)] + 1) % len(waiting)]
-        elif selected is not None and id(selected) in places:
-            card = selected
-        else:
-            card = waiting[0]
-        if card.deaf:
-            self._hint("just_appeared", key=self.presentation.keys.get("answer", ""))
-            return
-        card.focus()
-        card.scroll_visible(animate=False)
-
-    def _focus_card(self, decision: str) -> None:
-        self._select(decision)
-        self.action_answer()
+        self.handling.do(act)
 
     @on(FeedItem.Answered)
     def _card_answered(self, event: FeedItem.Answered) -> None:
-        choice, view = event.choice, self.board.decisions[event.decision]
-        match choice.letter:
-            case "n":
-                self.do(self.acts.withdraw(view.id))
-            case "p":
-                self.action_new_project(view.id)
-            case "o":
-                self._choose_for(view)
-            case _ if choice.project is not None:
-                self.do(self.acts.confirm(view.id, Target(choice.project)))
+        self.handling.answer_card(event.decision, event.choice)
         self._left()
-
-    def _choose_for(self, view: DecisionView) -> None:
-        def chosen(project: str | None) -> None:
-            if project is not None:
-                self.do(self.acts.confirm(view.id, Target(project)))
-
-        self.app.push_screen(
-            ChooseProject("choose.answer", view, options(self.board, view), self.presentation),
-            chosen,
-        )
 
     @on(QuestionCard.Answered)
     def _question_answered(self, event: QuestionCard.Answered) -> None:
@@ -417,35 +380,33 @@ class HomeScreen(Screen[None]):
     def _left(self) -> None:
         self.entry.focus()
 
-    # -- projects
-
-    def action_new_project(self, decision: str | None = None) -> None:
-        """Register a project; `decision` is the card that it answers at once."""
-
-        def registered(project: Project | None) -> None:
-            if project is None:
-                return
-            name = one_line(project.name, 60)
-            self.notice.say(self.presentation.texts("notice.registered", project=name))
-            if decision is not None:
-                self.do(self.acts.confirm(decision, Target(project.id)))
-
-        self.app.push_screen(ProjectForm(self.runtime.projects, self.presentation), registered)
+    def action_new_project(self) -> None:
+        """Register a project."""
+        self.handling.new_project()
 
     # -- the rest
 
     def action_scroll_feed(self, pages: int) -> None:
-        """Scroll the feed while the entry keeps the keyboard."""
+        """Scroll what is in view while the entry keeps the keyboard."""
+        feed = self.viewing.feed
         if pages < 0:
-            self.feed.scroll_page_up(animate=False)
+            feed.scroll_page_up(animate=False)
         else:
-            self.feed.scroll_page_down(animate=False)
+            feed.scroll_page_down(animate=False)
+        feed.call_after_refresh(feed.ask_for_more, older=pages < 0)
 
     def action_back(self) -> None:
-        """One step back: the selection, the hand-picked target, the notice."""
-        if self._selected is not None:
-            self._select(None)
-        elif not self.composer.release():
+        """One step back: the marks, the selection, the hand-picked target, the pane, the notice."""
+        viewing = self.viewing
+        if viewing.unmark():
+            self.notice.clear()
+        elif viewing.selected is not None:
+            viewing.select(None)
+        elif self.composer.release():
+            pass
+        elif viewing.target is not None or not viewing.feed.at_end:
+            self.go(None)
+        else:
             self.notice.clear()
 
     def tell_failure(self, reason: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
 from isola_core.model import DecisionState, DecisionView
 from isola_core.service.live import Live
+from isola_core.store.history import Moves
 from isola_tui.board import Board, Item, OpenQuestion
 from isola_tui.drawing.cards import choices
 from isola_tui.presentation import Presentation
@@ -17,7 +18,8 @@ AFTER_MS = 1_000
 
 
 def items(
-    board: Board,
+    views: Sequence[DecisionView],
+    moves: Moves,
     presentation: Presentation,
     live: Live,
     now: int,
@@ -25,14 +27,12 @@ def items(
     selected: str | None,
     opened: Collection[str],
     answering: str | None,
+    marked: Collection[str] = (),
+    bare: bool = False,
 ) -> list[Item]:
-    """Every decision of the board as the feed shows it, oldest first."""
-    corrected_to = {
-        view.previous: view.project for view in board.decisions.values() if view.previous
-    }
+    """Decisions as the feed shows them; `bare`: as a pane does, which renders their replies."""
     found = []
-    for view in board.decisions.values():
-        before = board.decisions.get(view.previous) if view.previous else None
+    for view in views:
         waiting = view.state is DecisionState.WAITING_CONFIRMATION
         found.append(
             Item(
@@ -40,11 +40,13 @@ def items(
                 now=now if counts_down(view, now) else 0,
                 partial=live.partial.get(view.id, ""),
                 doing=live.status.get(view.id, ""),
-                before=before.project if before else None,
-                after=corrected_to.get(view.id),
+                before=moves.came_from.get(view.id),
+                after=moves.went_to.get(view.id),
                 opened=view.id in opened,
                 selected=view.id == selected,
                 answering=view.id == answering,
+                marked=view.id in marked,
+                bare=bare,
                 choices=choices(presentation, view) if waiting else (),
             )
         )
@@ -91,8 +93,8 @@ def key_names(board: Board, *, answering: bool) -> list[str]:
     """The acts that the key line names now, the most important first."""
     if answering:
         return ["back", "answer", "quit"]
-    names = ["correct", "menu", "target_next", "help", "quit", "palette", "new_project"]
+    names = ["correct", "menu", "target_next", "pane", "help", "quit", "palette", "new_project"]
     if not board.listed():
         names = ["new_project", "help", "quit", "palette"]
-    needs = ["answer"] if board.cards() or board.questions else []
+    needs = ["answer"] if board.cards() or board.questions or board.failing() else []
     return [*needs, *names]

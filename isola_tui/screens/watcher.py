@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from isola_core.model import DecisionState
 from isola_core.store import decisions
 from isola_tui.board import KEPT, Board
+from isola_tui.history import Stretch
 
 if TYPE_CHECKING:
     from isola_tui.runtime import Runtime
 
 MANY: Final = 200
 """More changes than this are read as a whole."""
+
+
+UNSETTLED: Final = 500
+"""The most open decisions that are looked at when the program starts."""
 
 
 class Watcher:
@@ -26,11 +32,14 @@ class Watcher:
         self._board = board
         self._changed = changed
         self._seen = 0
+        self.stretches: list[Stretch] = []
+        """What else is shown and must be kept up to date."""
 
     async def load(self) -> None:
         """Read the newest decisions and all projects."""
         self._seen = await self._runtime.store.last_change()
         await self._load_projects()
+        await self._load_unsettled()
         self._board.put(await self._runtime.service.latest(KEPT))
 
     async def follow(self) -> None:
@@ -66,12 +75,25 @@ class Watcher:
 
     async def _load_decisions(self, ids: list[str], *, whole: bool) -> None:
         board, owner = self._board, self._runtime.core.owner.id
-        if not whole and board.decisions.keys() >= set(ids):
-            board.put(
-                await self._runtime.store.read(lambda tx: decisions.decision_views(tx, owner, ids))
-            )
+        for stretch in list(self.stretches):
+            await stretch.take_in(ids, whole=whole)
+        if whole:
+            await self._load_unsettled()
+            board.replace(await self._runtime.service.latest(KEPT))
+            return
+        views = await self._runtime.store.read(lambda tx: decisions.decision_views(tx, owner, ids))
+        if board.decisions.keys() >= set(ids):
+            board.put(views)
             return
         # a new one, or an old one that is not shown: only the store knows their order
-        views = await self._runtime.service.latest(KEPT)
-        board.decisions.clear()
-        board.put(views)
+        board.replace(await self._runtime.service.latest(KEPT))
+        for view in views:
+            board.keep(view)
+
+    async def _load_unsettled(self) -> None:
+        """Read what waits for the person or for its session, however old it is."""
+        open_states = (DecisionState.WAITING_CONFIRMATION, DecisionState.TENTATIVE)
+        views = await self._runtime.service.latest(UNSETTLED, states=open_states)
+        self._board.unsettled.clear()
+        for view in views:
+            self._board.keep(view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,6 +22,10 @@ from isola_tui.presentation import Presentation
 
 DEAF_MS: Final = 500
 """How long a new card takes no answer: the key was meant for something else."""
+
+
+NEAR: Final = 3
+"""How many rows from an end count as near it."""
 
 
 class FeedItem(Widget):
@@ -106,51 +110,185 @@ class FeedItem(Widget):
                 self.post_message(self.Answered(self.item.view.id, choice))
 
 
-class Feed(VerticalScroll, can_focus=False):
-    """All of them, newest below; it stays at the end until the person scrolls."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What stands for one decision: its widget, the message in it, and how it takes in news."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        super().__init__(id="feed")
+    widget: Widget
+    message: FeedItem
+    show: Callable[[Item, Presentation], None]
+
+
+def plain_row(item: Item, presentation: Presentation, clock: Callable[[], int]) -> Row:
+    """The feed's row: the message alone, its reply folded."""
+    message = FeedItem(item, presentation, clock)
+    return Row(message, message, message.show)
+
+
+class Feed(VerticalScroll, can_focus=False):
+    """Decisions in time order, newest below; it stays at the end until the person scrolls.
+
+    `make` builds a row. What stands above the first or below the last one is out of sight: the
+    feed asks for it (`Wanted`) when the person comes near, and keeps what they read in its place.
+    """
+
+    @dataclass
+    class Wanted(Message):
+        """The person is near an end behind which there is more."""
+
+        feed: Feed
+        older: bool
+
+    class Moved(Message):
+        """Other messages came into view."""
+
+    @dataclass
+    class AtEnd(Message):
+        """The newest message is in view."""
+
+        feed: Feed
+
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        make: Callable[[Item, Presentation, Callable[[], int]], Row] = plain_row,
+        id: str = "feed",
+    ) -> None:
+        super().__init__(id=id)
         self._clock = clock
-        self._items: dict[str, FeedItem] = {}
+        self._make = make
+        self._items: dict[str, Row] = {}
+        self._older = self._newer = False
+        self._revealing: str | None = None
 
     def compose(self) -> ComposeResult:
-        """What stands there while nothing was sent yet."""
-        yield Static(id="welcome", markup=False)
+        """What stands there while nothing was sent yet, and what tells of older messages."""
+        yield Static(classes="welcome", markup=False)
+        yield Static(classes="earlier", markup=False)
 
     def on_mount(self) -> None:
         """Follow the newest message."""
         self.anchor()
 
-    def item(self, decision: str) -> FeedItem | None:
-        """The widget of a decision."""
-        return self._items.get(decision)
+    @property
+    def at_end(self) -> bool:
+        """Whether the newest message of all is in view."""
+        # an anchored feed follows at the next layout; Textual tells nobody that it let go of one
+        follows = self.is_anchored and not self._anchor_released
+        return not self._newer and (follows or self.scroll_offset.y >= self.max_scroll_y - 1)
 
-    def show(self, items: Sequence[Item], presentation: Presentation, welcome: Content) -> None:
-        """Bring the feed up to date: new items are added, changed ones drawn again."""
-        note = self.query_one("#welcome", Static)
+    def in_view(self) -> list[str]:
+        """The decisions of which something is in view."""
+        top = self.scroll_offset.y
+        bottom = top + self.size.height
+        regions = {key: row.widget.virtual_region for key, row in self._items.items()}
+        return [key for key, each in regions.items() if each.y < bottom and each.bottom > top]
+
+    def item(self, decision: str) -> FeedItem | None:
+        """The widget of a decision's message."""
+        found = self._items.get(decision)
+        return found.message if found else None
+
+    def show(
+        self,
+        items: Sequence[Item],
+        presentation: Presentation,
+        welcome: Content,
+        *,
+        older: bool = False,
+        newer: bool = False,
+    ) -> None:
+        """Bring the feed up to date: new items are added, changed ones drawn again.
+
+        `older` and `newer`: there is more behind that end.
+        """
+        self._older, self._newer = older, newer
+        note = self.query_one(".welcome", Static)
         note.display = not items
         if not items:
             note.update(welcome)
-        new: list[FeedItem] = []
+        earlier = self.query_one(".earlier", Static)
+        if earlier.display != (older and bool(items)) or not self._items:
+            earlier.display = older and bool(items)
+            earlier.update(Content(presentation.texts("feed.earlier")))
         wanted = {item.view.id for item in items}
+        place = self._place(wanted) if self._items.keys() != wanted else None
         for gone in [each for each in self._items if each not in wanted]:
-            self._items.pop(gone).remove()
+            self._items.pop(gone).widget.remove()
+        fresh = self._take_in(items, presentation)
+        if fresh and self._revealing in fresh:
+            self.call_after_refresh(self.reveal, self._revealing)
+        elif place is not None:
+            self.call_after_refresh(self._restore, *place)
+
+    def _take_in(self, items: Sequence[Item], presentation: Presentation) -> set[str]:
+        """Show every item in its place; the ids of those that are new."""
+        fresh: set[str] = set()
+        block: list[Widget] = []
+        rows: dict[str, Row] = {}
         for item in items:
             known = self._items.get(item.view.id)
             if known is None:
-                known = self._items[item.view.id] = FeedItem(item, presentation, self._clock)
-                new.append(known)
+                known = self._make(item, presentation, self._clock)
+                fresh.add(item.view.id)
+                block.append(known.widget)
             else:
                 known.show(item, presentation)
-        if new:
-            self.mount_all(new)
+                if block:
+                    self.mount_all(block, before=known.widget)
+                    block = []
+            rows[item.view.id] = known
+        if block:
+            self.mount_all(block)
+        self._items = rows
+        return fresh
+
+    # -- keeping in place, and asking for more
+
+    def _place(self, wanted: Collection[str]) -> tuple[str, int] | None:
+        """The topmost message that stays in view, and where it stands; None at the end."""
+        if self.at_end:
+            return None
+        top = self.scroll_offset.y
+        for decision, known in self._items.items():
+            region = known.widget.virtual_region
+            if decision in wanted and region.bottom > top:
+                return decision, region.y - top
+        return None
+
+    def _restore(self, decision: str, offset: int) -> None:
+        if (known := self._items.get(decision)) is not None:
+            y = known.widget.virtual_region.y - offset
+            self.scroll_to(y=y, animate=False, immediate=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Ask for more where the person comes near an end."""
+        super().watch_scroll_y(old_value, new_value)
+        if new_value != old_value:
+            self.post_message(self.Moved())
+            self.ask_for_more(older=new_value < old_value)
+
+    def ask_for_more(self, *, older: bool) -> None:
+        """Ask for what lies behind an end that is in view."""
+        if not self._items:
+            return
+        if older and self._older and self.scroll_offset.y <= NEAR:
+            self.post_message(self.Wanted(self, older=True))
+        elif not older and self.scroll_offset.y >= self.max_scroll_y - NEAR:
+            newer = self._newer
+            self.post_message(self.Wanted(self, older=False) if newer else self.AtEnd(self))
 
     def reveal(self, decision: str) -> None:
-        """Scroll a decision into view."""
-        if (found := self._items.get(decision)) is not None:
-            self.scroll_to_widget(found, animate=False, immediate=True)
+        """Scroll a decision into view, as soon as it is there."""
+        self._revealing = decision
+        known = self._items.get(decision)
+        if known is None:
+            return
+        if known.widget.virtual_region.height:
+            self._revealing = None
+        self.scroll_to_widget(known.widget, animate=False, immediate=True)
 
     def follow(self) -> None:
         """Go back to the newest message and stay there."""
+        self._revealing = None
         self.anchor()

@@ -16,7 +16,7 @@ from isola_core.service.delegated import Incoming
 from isola_core.store import decisions
 from isola_tui.aim import Aim
 from isola_tui.board import Activity
-from isola_tui.drawing.panels import glyph_line, project_line
+from isola_tui.drawing.panels import Standing, glyph_line, project_line
 from isola_tui.drawing.target import target_line
 from isola_tui.lines import one_line, plain
 from isola_tui.messages import LANGUAGES, load_texts
@@ -157,6 +157,6 @@ def test_the_target_line_and_panels_take_any_name(text: str, width: int, languag
     )
     for aim in (Aim(text, told), Aim(chosen=Target("p", text)), Aim(text, told, partial=True)):
         assert "\n" not in target_line(draw, aim, empty=False).plain
-    line = project_line(draw, project, Activity.WORKING, width)
+    line = project_line(draw, project, Standing(Activity.WORKING, 3, 2, 1), width)
     assert line.cell_length <= width
-    assert glyph_line(draw, {"p": Activity.IDLE}, width).cell_length <= width
+    assert glyph_line(draw, {"p": Activity.IDLE}, width)[0].cell_length <= width
