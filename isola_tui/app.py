@@ -19,17 +19,19 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from isola_core.errors import IsolaError
+from isola_core.errors import ConfigError, IsolaError
 from isola_core.paths import ensure_private_dir, private_open
 from isola_core.secrets import mask
 from isola_tui.board import Board
 from isola_tui.keygate import KeyGate
+from isola_tui.keymap import as_textual, key_label, keys_of
 from isola_tui.lines import one_line
 from isola_tui.messages import language_of, load_texts
 from isola_tui.presentation import Presentation
 from isola_tui.screens.forever import run_forever
 from isola_tui.screens.help import SHOWN, HelpScreen
 from isola_tui.screens.home import HomeScreen
+from isola_tui.themes import theme_of
 from isola_tui.widgets.entry import Entry
 from isola_tui.widgets.notice import Tone
 
@@ -94,6 +96,8 @@ class IsolaApp(App[int]):
 
     def on_mount(self) -> None:
         """Show home, then start what works in the background."""
+        self.theme = theme_of(self.runtime.config.theme)
+        self.set_keymap(as_textual(self.runtime.config.keys))
         self._keys = self._bound_keys()
         home = HomeScreen(self.runtime, self.conversation, self._presentation)
         self.push_screen(home)
@@ -117,13 +121,11 @@ class IsolaApp(App[int]):
 
     def _bound_keys(self) -> dict[str, str]:
         """Every act's first key, as people write it."""
-        keys: dict[str, str] = {}
-        for owner in (IsolaApp, HomeScreen, Entry):
-            for binding in Binding.make_bindings(owner.BINDINGS):
-                if binding.id is not None:
-                    shown = "enter" if binding.key == "enter" else self.get_key_display(binding)
-                    keys.setdefault(binding.id, shown)
-        return keys
+        bindings = (*IsolaApp.BINDINGS, *HomeScreen.BINDINGS, *Entry.BINDINGS)
+        return {
+            name: key_label(keys[0])
+            for name, keys in keys_of(bindings, self.runtime.config.keys).items()
+        }
 
     # -- what is always there
 
@@ -196,6 +198,7 @@ class IsolaApp(App[int]):
 
 def run(config: Path | None) -> int:
     """Open the terminal program; its exit code. What keeps it closed is said in plain text."""
+    from isola_tui.bindings import screen_problems
     from isola_tui.paste import disarm_pastes
     from isola_tui.runtime import open_runtime
     from isola_tui.slot import conversation_slot
@@ -204,6 +207,8 @@ def run(config: Path | None) -> int:
 
     async def opened() -> int:
         async with open_runtime(config) as runtime:
+            if problems := screen_problems(runtime.config):
+                raise ConfigError("\n".join(problems), problems=problems)
             with (
                 conversation_slot(runtime.paths.runtime_dir, os.environ) as conversation,
                 _log_to(runtime.paths.state_dir),
@@ -215,7 +220,7 @@ def run(config: Path | None) -> int:
                     zone=datetime.now().astimezone().tzinfo or UTC,
                 )
                 with _ended_by_signals(app):
-                    await app.run_async()
+                    await app.run_async(mouse=runtime.config.mouse)
                 return app.return_code or 0
 
     try:

@@ -75,7 +75,8 @@ def checks(config_file: Path | None, env: Mapping[str, str]) -> tuple[Check, ...
     """All checks of this installation, in the order in which a person would repair things."""
     paths = Paths.from_environment(env)
     try:
-        config, problems = load_config(config_file, paths=paths), []
+        config = load_config(config_file, paths=paths)
+        problems = _screen_problems(config)
     except ConfigError as error:
         found = error.details.get("problems")
         config = Config()
@@ -96,6 +97,15 @@ def checks(config_file: Path | None, env: Mapping[str, str]) -> tuple[Check, ...
         endpoints=_endpoints(config, env),
     )
     return (*core_checks(inputs), *_backend_checks(config, database, paths, env))
+
+
+def _screen_problems(config: Config) -> list[str]:
+    """What the screen would refuse; it is loaded only where there is anything to judge."""
+    if not config.keys and config.theme is None:
+        return []
+    from isola_tui.bindings import screen_problems
+
+    return screen_problems(config)
 
 
 def _stuck(database: Path, paths: Paths) -> StuckReport:

@@ -101,6 +101,11 @@ isolation_s: 60
 auto_at: 1
 inertia_s: 0
 language: zh
+theme: light
+mouse: false
+keys:
+  why: f2, Ctrl+X
+  hold: [ctrl+k]
 projects:
   - id: billing
     name: 账单
@@ -128,6 +133,8 @@ projects:
         ("invoices", "计费"),
         ("review",),
     )
+    assert (config.theme, config.mouse) == ("light", False)
+    assert config.keys == {"why": ("f2", "ctrl+x"), "hold": ("ctrl+k",)}
     assert config.key_names() == {"JUDGE_KEY": "judge", "DEEPSEEK_KEY": "harness"}
 
 
@@ -163,7 +170,7 @@ PROBLEMS = [
      "judge.timeout_s: expected a number of seconds from 0.1 to 600, got 0"),
     ("jugde: manual",
      "jugde: unknown key; did you mean judge? Allowed: auto_at, harness, harnesses, inertia_s, "
-     "isolation_s, judge, language, projects, store"),
+     "isolation_s, judge, keys, language, mouse, projects, store, theme"),
     ("judge: {type: manuel}",
      "judge.type: did you mean manual? Expected one of local, openai_compat, cli, manual, got "
      "'manuel'"),
@@ -205,6 +212,12 @@ PROBLEMS = [
     ("isolation_s: .inf", "isolation_s: expected a number of seconds from 0 to 604800, got inf"),
     ("auto_at: true", "auto_at: expected a number from 0.5 to 1, got true"),
     ("auto_at: 0.2", "auto_at: expected a number from 0.5 to 1, got 0.2"),
+    ("keys: [ctrl+k]", "keys: expected acts and their keys, got a list"),
+    ("keys: {why: 5}", "keys.why: expected a key such as ctrl+k, or a list of keys, got 5"),
+    ("keys: {why: ''}", "keys.why: expected a key such as ctrl+k, or a list of keys, got ''"),
+    ("keys: {why: [f2, 3]}", "keys.why: expected a key such as ctrl+k, or a list of keys, got a list"),
+    ("theme: 5", "theme: expected the name of a theme, such as light, got 5"),
+    ("mouse: maybe", "mouse: expected true or false, got 'maybe'"),
     ("language: fr", "language: expected en or zh, got 'fr'"),
     ("language: no", "language: expected en or zh, got false"),
     ("language: 2026-01-02", "language: expected en or zh, got a date"),
@@ -387,6 +400,9 @@ FULL = Config(
     auto_at=1.0,
     inertia_s=0.0,
     language="zh",
+    theme="light",
+    mouse=False,
+    keys={"why": ("f2", "ctrl+x"), "hold": ("ctrl+k",)},
     projects=(
         ProjectConfig(
             id="billing", name="账单: [/", description="- a\n# b", aliases=("no", "1"),

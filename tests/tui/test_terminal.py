@@ -216,3 +216,37 @@ def test_a_broken_configuration_is_told_before_the_screen_opens(tmp_path: Path) 
         assert screen.ended(within=PATIENCE_S) == 1
         assert b"oracle" in screen.written
         assert b"\x1b[?1049h" not in screen.written
+
+
+def test_wrong_keys_and_themes_are_told_before_the_screen_opens(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    wrong = "theme: drak\nkeys: {corect: ctrl+k, why: ctrl+r}\n"
+    (home / "config.yaml").write_text(wrong, encoding="utf-8")
+    with terminal(home) as screen:
+        assert screen.ended(within=PATIENCE_S) == 1
+        for said in (b"did you mean correct?", b"both correct and why", b"did you mean dark?"):
+            assert said in screen.written
+        assert b"\x1b[?1049h" not in screen.written
+
+
+def test_without_the_mouse_the_terminal_keeps_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text("mouse: false\n", encoding="utf-8")
+    with terminal(home) as screen:
+        screen.until("One line for all your projects")
+        assert b"\x1b[?1000h" not in screen.written
+        assert b"\x1b[?1003h" not in screen.written
+
+
+def test_a_selection_is_copied_to_the_terminals_clipboard(tmp_path: Path) -> None:
+    with terminal(tmp_path / "home") as screen:
+        screen.until("One line for all your projects")
+        screen.type("abc")
+        screen.until("abc")
+        screen.type("\x1b[1;2D\x1b[1;2D\x03")
+        deadline = time.monotonic() + PATIENCE_S
+        while b"\x1b]52;c;YmM=\x07" not in screen.written:
+            assert time.monotonic() < deadline
+            screen.read(0.1)

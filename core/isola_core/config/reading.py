@@ -49,6 +49,7 @@ _SECRET_KEY: Final = re.compile(
     r"(?i)(?:.*[_-])?(?:api[_-]?key|access[_-]?key|private[_-]?key|secret[_-]?key|token|auth[_-]?token"
     r"|password|passwd|passphrase|secret|client[_-]?secret|authorization|credentials?|bearer)"
 )
+_KEY: Final = re.compile(r"[^\s,]{1,64}")
 _VARIABLES: Final = frozenset({"env_from"})
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _USE_THE_ENVIRONMENT: Final = "put it in an environment variable and name it in api_key_env"
@@ -116,6 +117,7 @@ class _Reading:
                 "harness": self._harness,
                 "harnesses": self._harnesses,
                 "store": self._store,
+                "keys": self._keys,
                 "projects": self._projects,
             },
         )
@@ -257,6 +259,28 @@ class _Reading:
         if given is None:
             return StoreConfig()
         return self._section(StoreConfig, given, where, {"path": self._path}) or StoreConfig()
+
+    def _keys(self, given: object, where: str) -> dict[str, tuple[str, ...]]:
+        """An act's id, and one key (`ctrl+k`), several (`ctrl+k, f5`) or a list of them."""
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping):
+            self._note(where, f"expected acts and their keys, got {_shown(given)}")
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for act, keys in given.items():
+            listed = keys.split(",") if isinstance(keys, str) else keys
+            names = (
+                tuple(each.strip().lower() for each in listed if isinstance(each, str))
+                if isinstance(listed, list)
+                else ()
+            )
+            if names and len(names) == len(listed) and all(map(_KEY.fullmatch, names)):
+                found[str(act)] = names
+            else:
+                expected = "expected a key such as ctrl+k, or a list of keys"
+                self._note(_joined(where, act), f"{expected}, got {_shown(keys)}")
+        return found
 
     def _path(self, given: object, where: str) -> Path | None:
         """Relative to the configuration's folder; `~` is the home folder."""

@@ -36,6 +36,9 @@ TurnSeconds = Annotated[
 JudgeSeconds = Annotated[
     float, Meta(ge=0.1, le=600, description="a number of seconds from 0.1 to 600")
 ]
+ThemeName = Annotated[
+    str, Meta(min_length=1, max_length=64, description="the name of a theme, such as light")
+]
 Identifier = Annotated[
     str,
     Meta(
@@ -129,6 +132,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     `isolation_s`: how long an attribution can be taken back before it is committed. `auto_at`: the
     confidence from which a message is sent without asking. `inertia_s`: how long the last project
     of a conversation counts. `language`: of the interface; None is the locale's.
+    `theme`, `mouse` and `keys` (an act's id, and the keys that do it) are the screen's: it knows
+    which themes and acts there are.
     """
 
     judge: JudgeConfig = LocalJudgeConfig()
@@ -143,6 +148,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         float, Meta(ge=0, le=2_678_400, description="a number of seconds from 0 to 2678400")
     ] = 14_400.0
     language: Annotated[Literal["en", "zh"] | None, Meta(description="en or zh")] = None
+    theme: ThemeName | None = None
+    mouse: Annotated[bool, Meta(description="true or false")] = True
+    keys: dict[str, tuple[str, ...]] = {}
     projects: tuple[ProjectConfig, ...] = ()
 
     @property

@@ -46,6 +46,13 @@ def dump_config(config: Config) -> str:
     ]  # fmt: skip
     if config.language:
         parts.append(_part("The interface's language: en or zh.", {"language": config.language}))
+    if config.theme:
+        parts.append(_part("The screen's colours.", {"theme": config.theme}))
+    if not config.mouse:
+        parts.append(_part("Whether the screen takes the mouse.", {"mouse": False}))
+    if config.keys:
+        keys = {act: list(each) for act, each in config.keys.items()}
+        parts.append(_part("Keys of your own; docs/keys.md lists the acts.", {"keys": keys}))
     parts.append(
         _part(
             "Your projects. An id never changes; a project that is removed here is not forgotten.",

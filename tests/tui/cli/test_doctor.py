@@ -55,6 +55,15 @@ def test_a_broken_configuration_hides_no_other_check(isola: Isola, home: Path) -
     assert entry(ran, "store")["status"] == "pass"
 
 
+def test_keys_and_themes_that_the_screen_would_refuse_are_named(isola: Isola, home: Path) -> None:
+    (home / "config.yaml").write_text("theme: drak\nkeys: {why: ctrl+r}\n")
+    found = entry(isola("doctor", "--json"), "config")
+    assert found["status"] == "need_human"
+    assert "both correct and why" in str(found["found"])
+    assert "did you mean dark?" in str(found["found"])
+
+
+
 def test_a_newer_or_foreign_or_damaged_database_fails(
     isola: Isola, home: Path, projects: None
 ) -> None:
