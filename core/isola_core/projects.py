@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -98,12 +99,14 @@ class Projects:
             Conflict: a name, alias, id or folder that another project has already.
             SecretRefused: a text holds a credential.
         """
-        return await self._store.write(lambda tx: self._add(tx, new))
+        return await self._store.write(lambda tx: self._add(tx, new, self._everyone(tx)))
 
-    def _add(self, tx: Transaction, new: NewProject) -> Project:
+    def _everyone(self, tx: Transaction) -> list[Project]:
+        return projects.list_projects(tx, self._owner, retired=True)
+
+    def _add(self, tx: Transaction, new: NewProject, known: Sequence[Project]) -> Project:
         name = _name(new.name)
         path = resolved_folder(new.path) if new.path is not None else None
-        known = projects.list_projects(tx, self._owner, retired=True)
         project_id = _new_id(new.id, name, {each.id for each in known})
         project = Project(
             id=project_id,
@@ -186,20 +189,27 @@ class Projects:
         wanted = list(configured)
 
         def differs(tx: Transaction) -> bool:
-            return any(self._sync_one(tx, each, write=False) for each in wanted)
+            known = {each.id: each for each in self._everyone(tx)}
+            return any(self._sync_one(tx, each, known, write=False) for each in wanted)
+
+        def adopt(tx: Transaction) -> None:
+            known = {each.id: each for each in self._everyone(tx)}
+            for each in wanted:
+                self._sync_one(tx, each, known, write=True)
 
         different: bool = await self._store.read(differs)
         if different:
-            await self._store.write(
-                lambda tx: [self._sync_one(tx, each, write=True) for each in wanted]
-            )
+            await self._store.write(adopt)
 
-    def _sync_one(self, tx: Transaction, new: NewProject, *, write: bool) -> bool:
+    def _sync_one(
+        self, tx: Transaction, new: NewProject, known: dict[str, Project], *, write: bool
+    ) -> bool:
+        """Add or update one project; `known` follows. Whether anything differs."""
         assert new.id is not None
-        old = projects.find_project(tx, self._owner, new.id)
+        old = known.get(new.id)
         if old is None:
             if write:
-                self._add(tx, new)
+                known[new.id] = self._add(tx, new, list(known.values()))
             return True
         path = resolved_folder(new.path) if new.path is not None else ""
         changes = ProjectChanges(
@@ -227,7 +237,7 @@ class Projects:
         if wanted == now:
             return False
         if write:
-            self._edit(tx, old, changes)
+            known[new.id] = self._edit(tx, old, changes)
         return True
 
 
@@ -261,8 +271,9 @@ def slug(name: str) -> str:
     return found
 
 
-def _keys(project: Project) -> set[str]:
-    return {name_key(each) for each in (project.id, project.name, *project.aliases)}
+@lru_cache(maxsize=8192)
+def _keys(project: Project) -> frozenset[str]:
+    return frozenset(name_key(each) for each in (project.id, project.name, *project.aliases))
 
 
 def _check_free(project: Project, others: Sequence[Project]) -> None:
