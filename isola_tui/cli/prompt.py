@@ -24,7 +24,7 @@ from isola_tui.cli.chat import Talk
 from isola_tui.cli.correct import print_corrected
 from isola_tui.cli.invocation import EXIT_FAILED, EXIT_INTERRUPTED, print_refusal
 from isola_tui.cli.output import first_line, line, note, show
-from isola_tui.cli.standard_input import Input
+from isola_tui.cli.questions import Questions
 from isola_tui.cli.withdraw import print_withdrawn
 from isola_tui.conversation import has_terminal
 
@@ -53,7 +53,7 @@ def converse(talk: Talk) -> int:
 def _each_line(talk: Talk) -> int:
     """For programs: every line is a message, every message an object. The worst exit code."""
     worst = 0
-    while (text := _read("", talk.program.questions.input)) is not None:
+    while (text := _read("", talk.program.questions)) is not None:
         if text.strip():
             worst = max(worst, talk.say(text), key=_severity)
         if worst == EXIT_INTERRUPTED:
@@ -84,7 +84,7 @@ class _Prompt:
             sign = self._sign() if self._person else ""
             questions.announcing = self._person
             try:
-                text = _read(sign, questions.input)
+                text = _read(sign, questions)
             except KeyboardInterrupt:
                 show()
                 return EXIT_INTERRUPTED
@@ -243,10 +243,10 @@ class _Prompt:
         return None
 
 
-def _read(sign: str, lines: Input) -> str | None:
+def _read(sign: str, questions: Questions) -> str | None:
     """The next line without its end, None at the end of input."""
     if not sign:
-        return lines.line()
+        return questions.line()
     with suppress(ImportError):
         import readline  # noqa: F401 - input() edits lines with it, and takes more than 4,095 bytes
     sys.stdout.flush()

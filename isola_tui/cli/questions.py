@@ -116,20 +116,19 @@ class Questions:
     def answer_all(self, over: Callable[[], bool]) -> None:
         """Answer what is open, one after the other, until the wait for it is over."""
         while not over() and (asked := self._next()) is not None:
-            try:
-                match self._on_question:
-                    case OnQuestion.DENY:
-                        self._deny(asked, "--on-question ask, or a terminal, asks you instead")
-                    case OnQuestion.ASK if self._as_json:
-                        self._ask_program(asked, over)
-                    case OnQuestion.ASK:
-                        self._ask_person(asked, over)
-            except _Gone:
-                if not (over() or self._as_json):
-                    note("isola: this is not asked any more")
-            except IsolaError as error:
-                self._left.add(asked.key)
-                note(f"isola: the answer did not reach the agent: {line(error.message, 500)}")
+            self._answer(asked, over, self._on_question)
+
+    def line(self) -> str | None:
+        """The next line of a program's input; None at its end.
+
+        Another process's message may run in a session that this one drives: what its agent asks
+        while nothing is waited for here is denied, since the next line is a message.
+        """
+        while not self.input.has_line:
+            while (asked := self._next()) is not None:
+                self._answer(asked, lambda: False, OnQuestion.DENY)
+            self.input.wait(self.bell)
+        return self.input.taken()
 
     def open(self) -> list[Asked]:
         """What is asked right now."""
@@ -192,6 +191,22 @@ class Questions:
         return Names(projects).of(asked.project, asked.lane)
 
     # -- answering
+
+    def _answer(self, asked: Asked, over: Callable[[], bool], how: OnQuestion) -> None:
+        try:
+            match how:
+                case OnQuestion.DENY:
+                    self._deny(asked, "--on-question ask, or a terminal, asks you instead")
+                case OnQuestion.ASK if self._as_json:
+                    self._ask_program(asked, over)
+                case OnQuestion.ASK:
+                    self._ask_person(asked, over)
+        except _Gone:
+            if not (over() or self._as_json):
+                note("isola: this is not asked any more")
+        except IsolaError as error:
+            self._left.add(asked.key)
+            note(f"isola: the answer did not reach the agent: {line(error.message, 500)}")
 
     def _give(self, asked: Asked, choice: str, text: str = "") -> None:
         """Answer, and keep what was answered. Raises `NotFound`, `InvalidInput`."""

@@ -52,19 +52,13 @@ class Input:
         self._rest = b""
         self._over = False
 
-    def line(self) -> str | None:
-        """The next line without its end; None at the end of input."""
-        while not self.has_line:
-            self._take()
-        return self.taken()
-
     @property
     def has_line(self) -> bool:
         """Whether `taken` has something to give: a line, or the news that the input is over."""
         return b"\n" in self._rest or self._over
 
     def taken(self) -> str | None:
-        """The next line of what came in already."""
+        """The next line of what came in already, without its end; None at the end of input."""
         line, end, self._rest = self._rest.partition(b"\n")
         if not line and not end:
             return None

@@ -63,7 +63,6 @@ def test_keys_and_themes_that_the_screen_would_refuse_are_named(isola: Isola, ho
     assert "did you mean dark?" in str(found["found"])
 
 
-
 def test_a_newer_or_foreign_or_damaged_database_fails(
     isola: Isola, home: Path, projects: None
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isola_tui.cli import prompt
-from isola_tui.cli.standard_input import Input
+from isola_tui.cli.questions import Questions
 from tests.fake_model.server import FakeModel
 from tests.tui.cli.conftest import Isola
 
@@ -71,7 +71,7 @@ def test_a_person_answers_a_card_by_number_or_name(
     said = iter(["the roof of the greenhouse leaks", answer, ":quit"])
     signs: list[str] = []
 
-    def read(sign: str, lines: Input) -> str | None:
+    def read(sign: str, questions: Questions) -> str | None:
         signs.append(sign)
         return next(said)
 

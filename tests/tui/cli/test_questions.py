@@ -210,3 +210,28 @@ def test_text_of_an_agent_cannot_act_on_the_terminal(ask: Ask) -> None:
     assert "\u202e" not in ran.out + ran.err
     assert "◆ billing asks: Allow Bash" in ran.out
     assert "[/red]" in ran.out
+
+
+def test_a_program_that_waits_for_its_next_line_leaves_no_other_waiting(
+    isola: Isola, agent: Path
+) -> None:
+    """It holds the session's agent, so what others send there runs in it."""
+    holder = subprocess.Popen(
+        [sys.executable, "-m", "isola_tui", "chat", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        holder.stdin.write("@billing hello\n")
+        holder.stdin.flush()
+        assert json.loads(holder.stdout.readline())["status"] == "answered"
+        ran = isola("chat", "--text", "@billing [[ask]]", "--json", "--timeout", "30")
+        assert ran.json["status"] == "answered"
+        assert responses(ran)["behavior"] == "deny"
+        assert len((agent / "starts.jsonl").read_text().splitlines()) == 1
+        holder.stdin.close()
+    assert holder.returncode == 0
