@@ -75,7 +75,8 @@ class IsolaApp(App[int]):
         language: str = "en",
         zone: tzinfo = UTC,
     ) -> None:
-        super().__init__()
+        # with NO_COLOR Textual draws shades of grey, unless the terminal's own colours are meant
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.runtime = runtime
         self.conversation = conversation
         self.texts = load_texts(language)

@@ -13,10 +13,13 @@ from isola_core.config import Config
 from isola_tui.app import IsolaApp
 from isola_tui.keymap import problems_of
 from isola_tui.screens.choose import ChooseProject
+from isola_tui.screens.edit_waiting import EditWaiting
+from isola_tui.screens.go_to import GoTo
 from isola_tui.screens.home import HomeScreen
 from isola_tui.screens.menu import MessageMenu
 from isola_tui.screens.project_form import ProjectForm
 from isola_tui.screens.reading import ReadingScreen
+from isola_tui.screens.search import SearchScreen
 from isola_tui.screens.send_as import SendAs
 from isola_tui.themes import theme_problem
 from isola_tui.widgets.entry import Entry
@@ -26,7 +29,10 @@ HOME: Final[tuple[BindingType, ...]] = (
     *HomeScreen.BINDINGS,
     *Entry.BINDINGS,
 )
-DIALOGS: Final = (ChooseProject, MessageMenu, ProjectForm, ReadingScreen, SendAs)
+DIALOGS: Final = (
+    *(ChooseProject, MessageMenu, SendAs, GoTo, SearchScreen, EditWaiting),
+    *(ProjectForm, ReadingScreen),
+)
 
 EVERYWHERE: Final = tuple(
     each for each in Binding.make_bindings(IsolaApp.BINDINGS) if each.priority

@@ -41,10 +41,15 @@ only types a letter are named before the screen opens, and by `isola doctor`. `c
 def keys_page(texts: Texts) -> str:
     """`docs/keys.md`."""
     home = keys_of(HOME, {})
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (name, _labels(home[name]), texts(f"action.{name}"), also(name))
         for name in SHOWN
         if name in home
+    ]
+    rows += [
+        (name, _labels(keys), _description(HOME, name), also(name))
+        for name, keys in home.items()
+        if name.startswith("pane_")
     ]
     editing = [
         (each, _labels(keys), _description(Entry.BINDINGS, each), "")
@@ -86,6 +91,8 @@ def also(name: str) -> str:
         places.append(f"`^g` `{WAYS[name]}`")
     if name in PALETTE:
         places.append("`^p`")
+    if name.startswith("pane_"):
+        places.append(f"`{key_label(keys_of(HOME, {})['go_to'][0])}`")
     return " · ".join(places)
 
 

@@ -85,7 +85,7 @@ class Presentation:
         full, half = divmod(halves, 2)
         rest = BAR_CELLS - full - half
         return Content.assemble(
-            ("━" * full + "╸" * half, "$primary"), ("━" * rest, "$foreground 20%"), " ", time
+            ("━" * full + "╸" * half, "$primary"), ("─" * rest, "$foreground 20%"), " ", time
         )
 
     def stage(self, attribution: Attribution) -> str:

@@ -40,11 +40,11 @@ def target_line(draw: Presentation, aim: Aim, *, empty: bool) -> Content:
         Content.styled("→ ", "$text-success"),
         Content.styled(f"{draw.aimed(attribution.target)} ", "bold $text-success"),
         Content.styled(f"{attribution.confidence:.2f} ", "$foreground"),
-        muted(f"({draw.stage(attribution)})"),
+        muted(f"({draw.stage(attribution)}) "),
         _ahead(draw, aim),
     ]
     if (runner_up := attribution.runner_up) is not None:
-        parts.append(muted(f" · {draw.name(runner_up.project)} {runner_up.confidence:.2f}"))
+        parts.append(muted(f"· {draw.name(runner_up.project)} {runner_up.confidence:.2f}"))
     if aim.locked is not None:
         parts.append(muted(f" · {texts('target.unlocked', project=draw.aimed(aim.locked))}"))
     return Content.empty().join([*parts, tail])
@@ -55,7 +55,7 @@ def _by_hand(draw: Presentation, aim: Aim, glyph: str, style: str, said: str) ->
     more = len(aim.by_hand) - len(named)
     names = " + ".join([*named, *([f"+{more}"] if more else [])])
     return Content.assemble(
-        (glyph, style), (names, f"bold {style}"), _ahead(draw, aim), (f"  {said}", MUTED)
+        (glyph, style), (f"{names}  ", f"bold {style}"), _ahead(draw, aim), (said, MUTED)
     )
 
 
@@ -73,7 +73,7 @@ def _ahead(draw: Presentation, aim: Aim) -> Content:
         return Content.empty()
     key = draw.keys.get("urgent", "")
     said = draw.texts("target.ahead", count=aim.ahead, key=key)
-    return Content.styled(f"  ◐ {said}", "$text-warning")
+    return Content.styled(f"◐ {said}  ", "$text-warning")
 
 
 def _unsure(draw: Presentation, attribution: Attribution) -> Content:

@@ -6,6 +6,7 @@ The notebook harness answers, ids are counted, so that a state looks the same in
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
 from collections import Counter
@@ -23,11 +24,13 @@ from isola_core.service.delegated import Incoming
 from isola_tui.app import IsolaApp
 from isola_tui.runtime import Runtime, open_runtime
 from isola_tui.screens.home import HomeScreen
+from isola_tui.themes import theme_of
 
 NOON: Final = 1_790_000_000_000
 """2026-09-21 14:13:20 UTC, a Monday."""
 
 CONVERSATION: Final = "terminal-1"
+NO_COLOR: Final = "no-color"
 PATIENCE_S: Final = 10.0
 SIZE: Final = (120, 40)
 
@@ -175,11 +178,16 @@ async def opened(
 async def on_stage(
     runtime: Runtime, *, size: tuple[int, int] = SIZE, language: str = "en", theme: str = ""
 ) -> AsyncIterator[Running]:
-    """The program over a runtime, without a terminal."""
-    app = IsolaApp(runtime, conversation=CONVERSATION, language=language)
+    """The program over a runtime, without a terminal. A theme's name, or `no-color`."""
+    if theme == NO_COLOR:
+        os.environ["NO_COLOR"] = "1"
+    try:
+        app = IsolaApp(runtime, conversation=CONVERSATION, language=language)
+    finally:
+        os.environ.pop("NO_COLOR", None)
     async with app.run_test(size=size) as pilot:
-        if theme:
-            app.theme = theme
+        if theme and theme != NO_COLOR:
+            app.theme = theme_of(theme)
         clock = runtime.clock
         assert isinstance(clock, StandingClock)
         stage = Running(runtime, app, pilot, clock)

@@ -16,7 +16,7 @@ from isola_core.store import decisions, deliveries
 from isola_core.store.transaction import Transaction
 from tests.tui.stage import CONVERSATION, PROJECTS, Running, say
 
-WIDE, NORMAL, SMALL = (120, 40), (80, 24), (60, 15)
+HUGE, WIDE, NORMAL, SMALL = (200, 60), (120, 40), (80, 24), (60, 15)
 
 ROLLBACK = "roll back the invoice migration and keep the audit rows"
 RANKING = "the ranking of two-word queries got worse since Friday, please look"
@@ -257,6 +257,45 @@ async def palette(stage: Running) -> None:
     await stage.pilot.pause(0.3)
 
 
+async def offered(stage: Running) -> None:
+    await conversation(stage)
+    await stage.type("ask @")
+    await stage.pilot.press("down")
+    await stage.until(lambda: stage.home.query_one("#offers").display)
+
+
+async def locked(stage: Running) -> None:
+    await typing(stage)
+    await stage.pilot.press("ctrl+l")
+    await stage.until(lambda: stage.home.entry.has_class("-locked"))
+
+
+async def raw(stage: Running) -> None:
+    await conversation(stage)
+    stage.home.entry.load_message("@billing /compact")
+    await stage.pilot.press("ctrl+g", "r")
+    await stage.until(lambda: stage.target_title.startswith("⇒ billing"))
+
+
+async def busy(stage: Running) -> None:
+    """A session works, and one message waits for it."""
+    await streaming(stage)
+    await say(stage.runtime, "and count them", "search")
+    stage.home.entry.load_message("@search then drop the oldest one")
+    await stage.until(lambda: "queues behind 2" in stage.target_title)
+
+
+async def several(stage: Running) -> None:
+    stage.home.entry.load_message("@billing @search/tests @docs the fiscal year begins in April")
+    await stage.until(lambda: "docs" in stage.target_title)
+
+
+async def send_as(stage: Running) -> None:
+    await typing(stage)
+    await stage.pilot.press("ctrl+g")
+    await stage.until(lambda: stage.app.screen is not stage.home)
+
+
 NOBODY: tuple[NewProject, ...] = ()
 MANY = (
     *PROJECTS,
@@ -294,6 +333,27 @@ STATES = (
     State("many-projects", conversation, WIDE, projects=MANY, readme=True),
     State("many-projects-narrow", conversation, NORMAL, projects=MANY),
     State("palette", palette),
+    State("offered", offered, readme=True),
+    State("offered-small", offered, SMALL),
+    State("locked", locked, readme=True),
+    State("locked-small", locked, SMALL),
+    State("raw", raw),
+    State("busy", busy, WIDE, readme=True),
+    State("busy-small", busy, SMALL),
+    State("several", several),
+    State("send-as", send_as),
+    State("send-as-zh", send_as, language="zh"),
+    State("conversation-huge", conversation, HUGE),
+    State("conversation-ansi", conversation, WIDE, theme="ansi", readme=True),
+    State("choosing-ansi", choosing, theme="ansi"),
+    State("selected-and-held-ansi", selected_and_held, theme="ansi"),
+    State("conversation-no-color", conversation, WIDE, theme="no-color"),
+    State("selected-and-held-no-color", selected_and_held, theme="no-color"),
+    State("failures-no-color", failures, WIDE, theme="no-color"),
+    State("card-answering-no-color", card_answering, theme="no-color"),
+    State("choosing-no-color", choosing, theme="no-color"),
+    State("locked-no-color", locked, theme="no-color"),
+    State("card-light", card, WIDE, theme="light"),
 )
 
 __all__ = ["CONVERSATION", "STATES", "State"]

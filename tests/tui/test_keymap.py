@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_key_is_said(keymap: Mapping[str, tuple[str, ...]],
         {},
         {"correct": ("ctrl+x",), "entry_cut": ("f11",)},
         {"send": ("ctrl+j",), "newline": ("enter",)},
-        {"why": ("f2", "ctrl+underscore")},
+        {"why": ("f2", "alt+w")},
     ],
 )
 def test_what_is_right_is_let_pass(keymap: Mapping[str, tuple[str, ...]]) -> None:
