@@ -11,7 +11,7 @@ from isola_core.model import Attribution, Stage, Target
 CLEARLY_BETTER: Final = 0.15
 """By so much another project must fit better before a proposed target changes while typing."""
 
-STILL_PROPOSED: Final = 0.45
+STILL_PROPOSED: Final = 0.6
 """A proposed target that has sunk to this is given up: then a card will ask."""
 
 

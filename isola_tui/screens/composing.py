@@ -40,6 +40,9 @@ PREVIEWED: Final = 8_000
 REST_S: Final = 0.3
 """A pause in typing after which the whole of a long text is read and the draft is saved."""
 
+UNSAVED_S: Final = 1.0
+"""Typing without a pause is saved after this long all the same."""
+
 
 class Composer:
     """The entry's logic. `screen` lends its workers and timers."""
@@ -56,7 +59,8 @@ class Composer:
         self._unsent: list[str] = []
         self._refused: str | None = None
         self._rest: Timer | None = None
-        self._saved = ""
+        self._unsaved_since = 0.0
+        self._saved: tuple[str, str | None] = ("", None)
         self._shown: Target | None = None
         """The target that the last frame showed."""
         self._saving = asyncio.Lock()
@@ -79,7 +83,7 @@ class Composer:
         text, target = await self._runtime.service.draft(self._conversation)
         if text:
             self._entry.load_message(text)
-            self._saved = text
+            self._saved = (text, target)
             if target is not None and target in self._board.projects:
                 self.aim = replace(self.aim, chosen=Target(target))
             self._say("welcome_back", Tone.HINT)
@@ -90,23 +94,28 @@ class Composer:
         async with self._saving:
             text = "\n".join([*self._unsent, self._entry.message])
             text = "" if is_blank(text) else text
-            if text == self._saved:
+            target = self.aim.chosen.project if self.aim.chosen and text else None
+            if (text, target) == self._saved:
                 return
-            target = self.aim.chosen.project if self.aim.chosen else None
             try:
                 await self._runtime.service.save_draft(self._conversation, text, target)
             except IsolaError as error:
                 self._say("draft_failed", Tone.REFUSED, error=error.message)
             else:
-                self._saved = text
+                self._saved = (text, target)
 
     # -- the target
 
     def typed(self, text: str) -> None:
         """The text has changed: show where it goes now; save the draft when typing rests."""
         self.preview(text)
-        if self._rest is not None:
+        now = asyncio.get_running_loop().time()
+        if self._rest is None:
+            self._unsaved_since = now
+        elif now - self._unsaved_since < UNSAVED_S:
             self._rest.stop()
+        else:
+            return  # it is due soon, however fast the keys come
         self._rest = self._screen.set_timer(REST_S, self._rested)
 
     def preview(self, text: str) -> None:
@@ -118,12 +127,20 @@ class Composer:
         self.draw()
 
     def _aimed(self, text: str, attribution: Attribution | None, *, partial: bool = False) -> None:
-        """Aim at what attribution says; what the person chose stays."""
+        """Aim at what attribution says; what the person chose stays.
+
+        A pick was for the text that stood there: it goes when the text is gone, and gives way to
+        an `@` that is typed after it.
+        """
+        targets = self._addressed(text, attribution)
+        cleared = is_blank(text) and not is_blank(self.aim.text)
+        addressed_since = bool(targets) and targets != self.aim.targets
         self.aim = replace(
             self.aim,
             text=text,
             attribution=attribution,
-            targets=self._addressed(text, attribution),
+            chosen=None if cleared or addressed_since else self.aim.chosen,
+            targets=targets,
             partial=partial,
         )
 

@@ -31,9 +31,9 @@ NAMED = Attribution(Stage.JUDGEMENT, 0.96, "named", Target("search"), automatic=
 @pytest.mark.parametrize(
     ("shown", "now", "target"),
     [
-        (SHOWN, judged("search", ("search", 0.52), ("billing", 0.48)), "billing"),
+        (SHOWN, judged("search", ("search", 0.7), ("billing", 0.61)), "billing"),
         (SHOWN, judged("search", ("search", 0.8), ("billing", 0.2)), "search"),
-        (SHOWN, judged("", ("search", 0.49), ("billing", 0.48)), "billing"),
+        (SHOWN, judged("", ("search", 0.62), ("billing", 0.61)), "billing"),
         (SHOWN, judged("", ("search", 0.4), ("billing", 0.4)), None),
         (SHOWN, judged("search", ("search", 0.5)), "search"),
         (SHOWN, EXPLICIT, "search"),
