@@ -227,11 +227,8 @@ def run(config: Path | None) -> int:
     try:
         return asyncio.run(opened())
     except IsolaError as error:
-        print(f"isola: {one_line(error.message, 2_000)}", file=sys.stderr)
-        problems = error.details.get("problems", ())
-        if isinstance(problems, list | tuple):
-            for problem in problems:
-                print(f"  {one_line(str(problem), 500)}", file=sys.stderr)
+        for line in error.message.splitlines():
+            print(f"isola: {one_line(line, 2_000)}", file=sys.stderr)
         return 1
 
 

@@ -88,6 +88,12 @@ class Presentation:
             ("━" * full + "╸" * half, "$primary"), ("─" * rest, "$foreground 20%"), " ", time
         )
 
+    def decided(self, attribution: Attribution) -> str:
+        """How sure who was: the person's own answer to a card has no number."""
+        if attribution.target is None:
+            return self.texts(f"stage.{Stage.CHOSEN}")
+        return f"{attribution.confidence:.2f} {self.stage(attribution)}"
+
     def stage(self, attribution: Attribution) -> str:
         """Who decided, in one word: the stage, or the judge of stage 3."""
         if attribution.stage is Stage.JUDGEMENT and attribution.judge:

@@ -70,7 +70,7 @@ def headline(draw: Presentation, item: Item, width: int, now: int) -> Content:
             ("→ ", MUTED),
             (draw.aimed(target), MUTED if ended else "bold $text-accent"),
             "  ",
-            (f"{attribution.confidence:.2f} {draw.stage(attribution)}", MUTED),
+            (draw.decided(attribution), MUTED),
         )
     if view.message.masked:
         masked = muted(draw.texts("state.masked"))
