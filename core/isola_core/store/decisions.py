@@ -38,6 +38,14 @@ LEFT JOIN rewinds AS r ON r.seq = (SELECT seq FROM rewinds WHERE decision = d.id
 """
 
 
+_OPEN: Final = "state IN ('WAITING_CONFIRMATION', 'TENTATIVE')"
+"""The condition of the index of open decisions, word for word: SQLite uses it only then."""
+
+_OWNER: Final = "coalesce({}owner, '') = ?"
+"""The owner as a condition that no index serves. SQLite takes `owner = ?` for selective, and reads
+all of a person's decisions to find a few by id, or to sort them all for the newest ones."""
+
+
 def insert_decision(
     tx: Transaction,
     owner: str,
@@ -141,9 +149,10 @@ def start_window(tx: Transaction, decision: str, length_ms: int) -> None:
 def due_decisions(tx: Transaction, owner: str) -> list[str]:
     """Tentative decisions whose window is over and whose newest turn ended well."""
     rows = tx.all(
-        "SELECT d.id FROM decisions AS d JOIN deliveries AS l ON l.decision = d.id "
+        "SELECT d.id FROM decisions AS d JOIN deliveries AS l ON l.decision = d.id "  # noqa: S608
         "AND l.attempt = (SELECT max(attempt) FROM deliveries WHERE decision = d.id) "
-        "WHERE d.owner = ? AND d.state = 'TENTATIVE' AND d.held = 0 AND d.deadline <= ? "
+        f"WHERE d.owner = ? AND d.{_OPEN} AND d.state = 'TENTATIVE' AND d.held = 0 "
+        "AND d.deadline <= ? "
         "AND l.state = 'ANSWERED' ORDER BY d.seq",
         owner,
         tx.now,
@@ -154,8 +163,8 @@ def due_decisions(tx: Transaction, owner: str) -> list[str]:
 def next_deadline(tx: Transaction, owner: str) -> int | None:
     """The earliest end of a running window."""
     row = tx.one(
-        "SELECT min(deadline) AS deadline FROM decisions WHERE owner = ? AND state = 'TENTATIVE' "
-        "AND held = 0",
+        f"SELECT min(deadline) AS deadline FROM decisions WHERE owner = ? AND {_OPEN} "  # noqa: S608
+        "AND state = 'TENTATIVE' AND held = 0",
         owner,
     )
     return row["deadline"] if row else None
@@ -195,8 +204,11 @@ def find_decision(tx: Transaction, owner: str, decision: str) -> DecisionView:
 
 def decision_views(tx: Transaction, owner: str, ids: Sequence[str]) -> list[DecisionView]:
     """These decisions, in the order of the ids; unknown ones are left out."""
+    if not ids:
+        return []
     rows = tx.all(
-        _VIEW.format(source="decisions AS d") + f" WHERE d.owner = ? AND d.id IN ({marks(ids)})",
+        _VIEW.format(source="decisions AS d")
+        + f" WHERE {_OWNER.format('d.')} AND d.id IN ({marks(ids)})",
         owner,
         *ids,
     )
@@ -215,9 +227,12 @@ def latest_decisions(
     before: str | None = None,
 ) -> list[DecisionView]:
     """The newest decisions (older than `before`, if that is given), oldest of them first."""
-    where = ["owner = ?"]
+    newest_of_all = not states and project is None and conversation is None
+    where = [_OWNER.format("") if newest_of_all else "owner = ?"]
     values: list[object] = [owner]
     if states:
+        if set(states) <= {DecisionState.WAITING_CONFIRMATION, DecisionState.TENTATIVE}:
+            where.append(_OPEN)
         where.append(f"state IN ({marks(states)})")
         values += states
     if project is not None:

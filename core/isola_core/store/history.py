@@ -32,7 +32,9 @@ def page(
     `target` leaves only one project's lane. `before` wants those just older than that decision,
     `after` those just newer.
     """
-    where, values = ["owner = ?"], [owner]
+    # without a target no index serves the order; SQLite walks back from the newest row then
+    where = ["owner = ?" if target is not None else "coalesce(owner, '') = ?"]
+    values: list[object] = [owner]
     if target is not None:
         where.append("project = ? AND lane = ?")
         values += [target.project, target.lane]

@@ -193,7 +193,9 @@ def sessions_with_work(tx: Transaction, owner: str, machine: str) -> dict[str, s
     """
     rows = tx.all(
         "SELECT s.id, (SELECT max(l.seq) FROM deliveries AS l WHERE l.session = s.id "
-        "AND l.state IN ('PENDING', 'RUNNING', 'WRITTEN', 'RECEIVED')) AS delivery, "
+        # the condition of the index of open deliveries, word for word: SQLite uses it only then
+        "AND l.state IN ('PENDING', 'RUNNING', 'WRITTEN', 'RECEIVED', 'UNKNOWN') "
+        "AND l.state <> 'UNKNOWN') AS delivery, "
         "(SELECT max(r.seq) FROM rewinds AS r WHERE r.session = s.id AND r.state = 'PENDING') "
         "AS rewind FROM sessions AS s WHERE s.owner = ? AND s.machine = ? ORDER BY s.created, s.id",
         owner,
