@@ -37,11 +37,14 @@ class Aftermath:
         if len(ended) < len(self._rewinding):
             return
         self._rewinding = ()
-        told = dict.fromkeys(self._told(each) for each in ended)
-        home.notice.say(" ".join([self._said, *told]))
+        said, texts = self._said, home.presentation.texts
+        for view in ended:
+            name = home.presentation.name(view.project)
+            said = said.replace(texts("undone.rewinding", project=name), self._told(view))
+        home.notice.say(said)
 
     def _told(self, view: DecisionView) -> str:
         draw = self._home.presentation
         done = draw.texts(f"item.rewind.{view.rewind}", project=draw.name(view.project))
         note = one_line(view.rewind_note, NOTE_CHARACTERS)
-        return f"✓ {done}: {note}" if note else f"✓ {done}."
+        return f"{done}: {note}" if note else f"{done}."

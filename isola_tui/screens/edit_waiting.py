@@ -20,7 +20,6 @@ class EditWaiting(ModalScreen[str | None]):
     """Ends with the new text, or None."""
 
     CSS_PATH = "modal.tcss"
-    DEFAULT_CSS = "EditWaiting Entry { height: auto; min-height: 3; max-height: 12; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="edit_back")
     ]

@@ -26,7 +26,6 @@ class GoTo(ModalScreen[Target | str]):
     """Ends with a session, `feed` for the feed, or `stay`."""
 
     CSS_PATH = "modal.tcss"
-    DEFAULT_CSS = "GoTo .dialog { width: 56; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss('stay')", "Back", id="go_back"),
         Binding("up,ctrl+p", "step(-1)", "Up", id="go_up"),

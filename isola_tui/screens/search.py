@@ -44,7 +44,6 @@ class SearchScreen(ModalScreen[Found | None]):
     """Ends with the hit to go to, or None."""
 
     CSS_PATH = "modal.tcss"
-    DEFAULT_CSS = "SearchScreen .dialog { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="search_back"),
         Binding("up,ctrl+p", "step(-1)", "Up", id="search_up"),
@@ -80,6 +79,7 @@ class SearchScreen(ModalScreen[Found | None]):
         self._rest = self.set_timer(REST_S, self._begin)
 
     def _begin(self) -> None:
+        self._rest = None
         self.run_worker(self._search(self.query_one(Input).value), exclusive=True)
 
     async def _search(self, wanted: str) -> None:
@@ -89,13 +89,15 @@ class SearchScreen(ModalScreen[Found | None]):
         except IsolaError as error:
             self.query_one(Static).update(Content(error.message))
             return
-        self._hits = hits
         found = self.query_one(OptionList)
+        same = [each.id for each in hits] == [each.id for each in self._hits]
+        place = found.highlighted if same else 0
+        self._hits = hits
         found.clear_options()
         found.add_options(
             [Option(self._line(each, wanted), str(place)) for place, each in enumerate(hits)]
         )
-        found.highlighted = 0 if hits else None
+        found.highlighted = place if hits else None
         said = texts.count("search.found", len(hits)) if hits else texts("search.nothing")
         if len(hits) == HITS:
             said = texts("search.many", count=HITS)
@@ -109,7 +111,7 @@ class SearchScreen(ModalScreen[Found | None]):
         style = f"strike {MUTED}" if ended else "bold $text-accent"
         name = Content.styled(label, style).truncate(NAME_CELLS, ellipsis=True, pad=True)
         excerpt = _excerpt(view, wanted)
-        width = max(20, min(100, int(self.app.size.width * 0.96)) - 4)
+        width = max(20, self.query_one(OptionList).scrollable_content_region.width - 2)
         line = Content.assemble((time, MUTED), "  ", name, "  ", excerpt)
         return line.truncate(width, ellipsis=True)
 

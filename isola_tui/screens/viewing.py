@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 PAGE: Final = 40
 MOST: Final = 160
-PANE_PAGE: Final = 12
-PANE_MOST: Final = 36
+PANE_PAGE: Final = 8
+PANE_MOST: Final = 24
 """Rendered replies are many widgets each."""
 
 
@@ -111,9 +111,10 @@ class Viewing:
         return next(mine, None)
 
     def marked_views(self) -> list[DecisionView]:
-        """The marked messages that still can be corrected, in the order of their marks."""
-        views = (self.view(each) for each in self.marked)
-        return [each for each in views if each and each.state in ACTIVE_DECISIONS and each.project]
+        """The marked messages that still can be corrected, oldest first."""
+        found = [view for each in self.marked if (view := self.view(each)) is not None]
+        active = [each for each in found if each.state in ACTIVE_DECISIONS and each.project]
+        return sorted(active, key=lambda each: each.created)
 
     # -- opening and closing
 
@@ -142,10 +143,9 @@ class Viewing:
         self._screen.query_one("#feed", Feed).display = not is_pane
         self._pane_widget.display = is_pane
         self.selected = decision
+        self.feed.follow()
         self._changed()
-        if decision is None:
-            self.feed.follow()
-        else:
+        if decision is not None:
             self.feed.reveal(decision)
 
     async def _load(self, stretch: Stretch, decision: str | None) -> None:
@@ -252,7 +252,9 @@ class Viewing:
 
     def at_end(self, feed: Feed) -> None:
         """The newest message came into view."""
-        if feed is self.feed and self._pane is None and self._past and not self._past.newer:
+        if self.selected is not None or feed is not self.feed or self._pane is not None:
+            return
+        if self._past is not None and not self._past.newer:
             self._release_past()
             self._changed()
 

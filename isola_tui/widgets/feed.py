@@ -171,11 +171,15 @@ class Feed(VerticalScroll, can_focus=False):
         self.anchor()
 
     @property
+    def follows(self) -> bool:
+        """Whether it stays at its end at the next layout."""
+        # Textual has no public name for an anchor that was released
+        return self.is_anchored and not self._anchor_released
+
+    @property
     def at_end(self) -> bool:
         """Whether the newest message of all is in view."""
-        # an anchored feed follows at the next layout; Textual tells nobody that it let go of one
-        follows = self.is_anchored and not self._anchor_released
-        return not self._newer and (follows or self.scroll_offset.y >= self.max_scroll_y - 1)
+        return not self._newer and (self.follows or self.scroll_offset.y >= self.max_scroll_y - 1)
 
     def in_view(self) -> list[str]:
         """The decisions of which something is in view."""
@@ -266,7 +270,9 @@ class Feed(VerticalScroll, can_focus=False):
         super().watch_scroll_y(old_value, new_value)
         if new_value != old_value:
             self.post_message(self.Moved())
-            self.ask_for_more(older=new_value < old_value)
+            # a feed that follows its end moves by itself: nobody wants older ones then
+            if new_value > old_value or not self.follows:
+                self.ask_for_more(older=new_value < old_value)
 
     def ask_for_more(self, *, older: bool) -> None:
         """Ask for what lies behind an end that is in view."""
@@ -278,15 +284,16 @@ class Feed(VerticalScroll, can_focus=False):
             newer = self._newer
             self.post_message(self.Wanted(self, older=False) if newer else self.AtEnd(self))
 
-    def reveal(self, decision: str) -> None:
-        """Scroll a decision into view, as soon as it is there."""
-        self._revealing = decision
+    def reveal(self, decision: str, tries: int = 5) -> None:
+        """Scroll a decision into view, as soon as it has its place."""
         known = self._items.get(decision)
         if known is None:
-            return
-        if known.widget.virtual_region.height:
+            self._revealing = decision
+        elif known.widget.virtual_region.height or not tries:
             self._revealing = None
-        self.scroll_to_widget(known.widget, animate=False, immediate=True)
+            self.scroll_to_widget(known.widget, animate=False, immediate=True)
+        else:
+            self.call_after_refresh(self.reveal, decision, tries - 1)
 
     def follow(self) -> None:
         """Go back to the newest message and stay there."""

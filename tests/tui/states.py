@@ -217,6 +217,8 @@ async def question(stage: Running) -> None:
     ask(stage, session, "search")
     await stage.until(lambda: "Bash" in stage.screen_text)
     stage.clock.advance(1)
+    stage.home.draw()
+    await stage.pilot.pause()
 
 
 def ask(stage: Running, session: str, project: str) -> None:

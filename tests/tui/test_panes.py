@@ -164,7 +164,7 @@ async def long_ago(runtime: Runtime, count: int, project: str = "billing") -> No
 
     def work(tx: Transaction) -> None:
         tx.run("UPDATE deliveries SET state = 'ANSWERED'")
-        tx.run("UPDATE decisions SET state = 'COMMITTED', deadline = NULL")
+        tx.run("UPDATE decisions SET state = 'COMMITTED' WHERE project IS NOT NULL")
 
     await runtime.store.write(work)
 

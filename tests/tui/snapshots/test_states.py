@@ -12,11 +12,14 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
+from tests.tui.pane_states import PANE_STATES
 from tests.tui.stage import on_stage, opened, picture
 from tests.tui.states import STATES, State
 
+ALL = (*STATES, *PANE_STATES)
 
-@pytest.mark.parametrize("state", STATES, ids=[each.name for each in STATES])
+
+@pytest.mark.parametrize("state", ALL, ids=[each.name for each in ALL])
 async def test_state(state: State, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     async with (
         opened(tmp_path / "home", projects=state.projects) as runtime,
