@@ -7,7 +7,7 @@ The screen lays out and routes keys. What is shown lives in `Board`, how it look
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -42,6 +42,10 @@ from isola_tui.widgets.questions import QuestionCard, Questions
 
 if TYPE_CHECKING:
     from isola_tui.runtime import Runtime
+
+SECOND_S: Final = 1.0
+FEW_WINDOWS: Final = 8
+"""More windows than this count down every two seconds: an idle screen costs next to nothing."""
 
 
 class HomeScreen(Screen[None]):
@@ -101,6 +105,7 @@ class HomeScreen(Screen[None]):
         self.needs = Needs(self)
         self.aftermath = Aftermath(self)
         self._countdown: Timer | None = None
+        self._pause_s = 0.0
         self._live_due = False
         self._ready = False
 
@@ -200,7 +205,7 @@ class HomeScreen(Screen[None]):
         names = key_names(board, answering=isinstance(focused, FeedItem | QuestionCard))
         pairs = [(draw.keys.get(each, ""), draw.texts(f"short.{each}")) for each in names]
         self.query_one(KeyLine).show(pairs)
-        self._count_down(any(counts_down(view, now) for view in views))
+        self._count_down(sum(counts_down(view, now) for view in views))
 
     def _keep_focus(self) -> None:
         """A card that was answered elsewhere gives the keyboard back to the entry alone."""
@@ -220,13 +225,15 @@ class HomeScreen(Screen[None]):
     def _focus_moved(self) -> None:
         self.call_after_refresh(self.draw)
 
-    def _count_down(self, wanted: bool) -> None:
-        """One timer, and only while a window is running."""
-        if wanted and self._countdown is None:
-            self._countdown = self.set_interval(1, self.draw)
-        elif not wanted and self._countdown is not None:
+    def _count_down(self, windows: int) -> None:
+        """One timer, and only while a window is running; many windows are drawn less often."""
+        pause_s = (SECOND_S if windows <= FEW_WINDOWS else 2 * SECOND_S) if windows else 0.0
+        if pause_s == self._pause_s:
+            return
+        self._pause_s = pause_s
+        if self._countdown is not None:
             self._countdown.stop()
-            self._countdown = None
+        self._countdown = self.set_interval(pause_s, self.draw) if pause_s else None
 
     # -- typing and sending
 

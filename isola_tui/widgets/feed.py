@@ -10,7 +10,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
@@ -62,8 +62,13 @@ class FeedItem(Widget):
             return
         if item.choices != self.item.choices:
             self._asked_at = self._clock()
+        passed = replace(item, now=0) == replace(self.item, now=0)
+        second_only = passed and presentation is self._presentation
         self.item = item
         self._presentation = presentation
+        if second_only:  # the window's bar stands in the first row
+            self.refresh(Region(0, 0, self.size.width, 1))
+            return
         self._mark()
         before = len(self._body[1])
         self.refresh(layout=len(self._lines(self.content_size.width)) != before)

@@ -84,6 +84,6 @@ def test_every_bench_is_found_and_says_what_it_measures() -> None:
 
 
 def test_the_version_imports_three_modules_of_ours_at_most() -> None:
-    result = start.run(None, runs=2)
+    result = start.run(None, runs=2, frames=1)
     assert result.figures["modules_of_isola"] in {2, 3}
     assert result.targets["ratio"].value > 0
