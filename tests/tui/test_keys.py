@@ -9,15 +9,21 @@ from textual.binding import Binding
 
 from isola_tui.app import IsolaApp
 from isola_tui.screens.choose import ChooseProject
+from isola_tui.screens.edit_waiting import EditWaiting
+from isola_tui.screens.go_to import GoTo
 from isola_tui.screens.help import SHOWN
 from isola_tui.screens.home import HomeScreen
 from isola_tui.screens.menu import MessageMenu
 from isola_tui.screens.project_form import ProjectForm
 from isola_tui.screens.reading import ReadingScreen
+from isola_tui.screens.search import SearchScreen
 from isola_tui.widgets.entry import Entry
 from tests.tui.stage import on_stage, opened
 
-OWNERS = (IsolaApp, HomeScreen, Entry, ChooseProject, MessageMenu, ProjectForm, ReadingScreen)
+OWNERS = (
+    *(IsolaApp, HomeScreen, Entry, ChooseProject, EditWaiting, GoTo, MessageMenu, ProjectForm),
+    *(ReadingScreen, SearchScreen),
+)
 
 SWALLOWED = {
     *("ctrl+a", "ctrl+b", "ctrl+s", "ctrl+z", "ctrl+up", "ctrl+down", "ctrl+left", "ctrl+right"),
