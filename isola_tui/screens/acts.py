@@ -93,9 +93,9 @@ class Acts:
         self._service = runtime.service
         self._presentation = presentation
 
-    async def correct(self, decision: str, target: Target) -> Done:
-        """Move a message to its right project."""
-        return self._told_correction(await self._service.correct(decision, target))
+    async def correct(self, decision: str, target: Target, text: str | None = None) -> Done:
+        """Move a message to its right project; `text` where only a masked copy of it is left."""
+        return self._told_correction(await self._service.correct(decision, target, text))
 
     async def correct_all(
         self, decisions: Sequence[str], target: Target, *, skipped: int = 0

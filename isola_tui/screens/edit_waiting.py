@@ -17,31 +17,38 @@ from isola_tui.widgets.entry import Entry
 
 
 class EditWaiting(ModalScreen[str | None]):
-    """Ends with the new text, or None."""
+    """Ends with the new text, or None.
+
+    `again`: the text was sent unstored and is gone, so the entry begins empty.
+    """
 
     CSS_PATH = "modal.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Back", id="edit_back")
     ]
 
-    def __init__(self, view: DecisionView, presentation: Presentation) -> None:
+    def __init__(
+        self, view: DecisionView, presentation: Presentation, *, again: bool = False
+    ) -> None:
         super().__init__()
         self._view = view
         self._presentation = presentation
+        self._again = again
 
     def compose(self) -> ComposeResult:
         """The text, ready to be changed."""
         texts = self._presentation.texts
         with Vertical(classes="dialog") as dialog:
             project = self._presentation.name(self._view.project)
-            dialog.border_title = Content(texts("edit.title", project=project))
+            title = "edit.again" if self._again else "edit.title"
+            dialog.border_title = Content(texts(title, project=project))
             dialog.border_subtitle = Content(texts("edit.keys"))
             yield Entry()
 
     def on_mount(self) -> None:
         """The cursor stands at the end."""
         entry = self.query_one(Entry)
-        entry.load_message(self._view.message.text)
+        entry.load_message("" if self._again else self._view.message.text)
         entry.focus()
 
     def on_entry_submitted(self, event: Entry.Submitted) -> None:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from isola_core.errors import IsolaError
+from isola_core.errors import IsolaError, TextNeeded
 from isola_core.model import (
     ACTIVE_DECISIONS,
     DecisionState,
@@ -117,6 +117,18 @@ class Handling:
 
     # -- dialogs
 
+    async def _moved(self, view: DecisionView, target: Target) -> Done:
+        """Correct one message; a text that was sent unstored and is gone is asked for."""
+        home = self._home
+        try:
+            return await home.acts.correct(view.id, target)
+        except TextNeeded:
+            asked = EditWaiting(view, home.presentation, again=True)
+            text = await home.app.push_screen_wait(asked)
+            if text is None:
+                raise
+            return await home.acts.correct(view.id, target, text)
+
     def _correct(self, views: Sequence[DecisionView]) -> None:
         home = self._home
         here = {each.project for each in views}
@@ -130,7 +142,7 @@ class Handling:
                 return
             target = Target(project)
             if len(views) == 1 and not home.viewing.marked:
-                self.do(home.acts.correct(views[0].id, target))
+                self.do(self._moved(views[0], target))
                 return
             home.viewing.unmark()
             moving = [each.id for each in views if each.project != project]
