@@ -81,7 +81,7 @@ class Handling:
             case "mark":
                 self.mark(view)
             case "pane":
-                home.go(Target(view.project, view.lane) if view.project else None, view.id)
+                home.going.to(Target(view.project, view.lane) if view.project else None, view.id)
             case "why":
                 why = WhyScreen(view, home.board, home.presentation, home.runtime)
                 home.app.push_screen(why)

@@ -23,10 +23,9 @@ from isola_tui.screens.acts import Acts, Done
 from isola_tui.screens.aftermath import Aftermath
 from isola_tui.screens.composing import Composer
 from isola_tui.screens.forever import run_forever
-from isola_tui.screens.go_to import GoTo
+from isola_tui.screens.going import Going
 from isola_tui.screens.handling import Handling
 from isola_tui.screens.needs import Needs
-from isola_tui.screens.search import Found, SearchScreen
 from isola_tui.screens.send_as import send_another_way
 from isola_tui.screens.showing import counts_down, key_names, open_questions
 from isola_tui.screens.viewing import Viewing
@@ -101,6 +100,7 @@ class HomeScreen(Screen[None]):
         self._present = present
         self._watcher = Watcher(runtime, conversation, self.board, self._changed)
         self.viewing = Viewing(self, runtime, conversation, self.board, self._watcher, self.draw)
+        self.going = Going(self)
         self.handling = Handling(self)
         self.needs = Needs(self)
         self.aftermath = Aftermath(self)
@@ -266,71 +266,25 @@ class HomeScreen(Screen[None]):
         """The project whose pane is open."""
         return self.viewing.target.project if self.viewing.target else None
 
-    def go(self, target: Target | None, decision: str | None = None) -> None:
-        """Show a session's pane, or the feed; at its end or around one decision."""
-
-        async def show() -> None:
-            if target is None:
-                await self.viewing.home(decision)
-            else:
-                await self.viewing.open(target, decision)
-            self.composer.visible = self.pane_project
-            self.composer.again()
-
-        self.run_worker(show(), group="view", exit_on_error=False)
-
     async def action_pane(self) -> None:
         """Open the pane of the message that is meant; from a pane, go back to the feed."""
-        if self.viewing.target is not None:
-            self.go(None)
-            return
-        view, aimed = self.viewing.meant(), self.composer.aim.target
-        if self.viewing.selected is None and aimed is not None:
-            self.go(aimed)
-        elif view is not None and view.project is not None:
-            selected = view.id if self.viewing.selected else None
-            self.go(Target(view.project, view.lane), selected)
-        else:
-            await self.action_go_to()
+        await self.going.toggle()
 
     def action_pane_of(self, number: int) -> None:
         """Open the pane of a project by its place in the list."""
-        listed = self.board.listed()
-        if number <= len(listed):
-            target = Target(listed[number - 1].id)
-            self.go(None if self.viewing.target == target else target)
+        self.going.to_number(number)
 
     @on(ProjectPicked)
     def _picked(self, event: ProjectPicked) -> None:
-        self.go(Target(event.project))
+        self.going.to(Target(event.project))
 
     async def action_go_to(self) -> None:
-        """Choose where to go: the feed, a project's session, one of its lanes."""
-        await self.viewing.find_panes()
-
-        def chosen(where: Target | str | None) -> None:
-            if isinstance(where, Target):
-                self.go(where)
-            elif where == "feed":
-                self.go(None)
-
-        board = self.board
-        screen = GoTo(
-            self.viewing.panes, self.presentation, board.activities(), board.unread_counts()
-        )
-        self.app.push_screen(screen, chosen)
+        """Choose where to go."""
+        await self.going.choose()
 
     def action_search(self) -> None:
         """Search everything that was said."""
-
-        def chosen(found: Found | None) -> None:
-            if found is None:
-                return
-            view = found.view
-            in_feed = found.in_feed or view.project is None
-            self.go(None if in_feed else Target(view.project or "", view.lane), view.id)
-
-        self.app.push_screen(SearchScreen(self.runtime, self.presentation), chosen)
+        self.going.search()
 
     @on(Feed.Wanted)
     def _more_wanted(self, event: Feed.Wanted) -> None:
@@ -412,7 +366,7 @@ class HomeScreen(Screen[None]):
         elif self.composer.release():
             pass
         elif viewing.target is not None or not viewing.feed.at_end:
-            self.go(None)
+            self.going.to(None)
         else:
             self.notice.clear()
 
