@@ -333,7 +333,7 @@ LOOK_ALIKES = [
     "Token::Bearer",
     "password > 8 characters",
     "tests_pass: 12",
-    "PWD=/root/x1",
+    "PWD=/home/x1",
     "password_file: /run/secrets/db1",
     "secret: /run/secrets/db1",
     "private_key: ~/.ssh/id_rsa",

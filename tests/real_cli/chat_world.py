@@ -25,7 +25,7 @@ ASKS = "; Ctrl-C leaves it open]"
 
 @dataclass(frozen=True)
 class ChatWorld:
-    """An installation whose projects are folders below `folder/work`."""
+    """An installation whose projects are folders below `folder/repos`."""
 
     folder: Path
     env: dict[str, str]
@@ -54,7 +54,7 @@ class ChatWorld:
         return world
 
     def project(self, name: str) -> Path:
-        return self.folder / "work" / name
+        return self.folder / "repos" / name
 
     def run(self, *arguments: str, stdin: str = "", code: int = 0) -> str:
         ran = subprocess.run(
@@ -95,7 +95,7 @@ class ChatWorld:
 
     def requests_of(self, project: str) -> list[Request]:
         """The model's requests of one project's sessions; Claude Code tells its folder."""
-        mark = f"/work/{project}"
+        mark = f"/repos/{project}"
         return [each for each in self.model.requests if mark in each.raw.decode()]
 
     def prompts(self, project: str) -> list[str]:

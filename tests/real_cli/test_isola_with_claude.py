@@ -36,7 +36,7 @@ async def _isola(home: Path, env: dict[str, str]) -> AsyncIterator[Runtime]:
     async with open_runtime(config, environ={**env, "ISOLA_HOME": str(home)}) as runtime:
         known = {project.id for project in await runtime.projects.all()}
         for name in PROJECTS:
-            folder = home.parent / "work" / name
+            folder = home.parent / "repos" / name
             folder.mkdir(parents=True, exist_ok=True)
             if name not in known:
                 await runtime.projects.add(NewProject(name.capitalize(), path=folder, id=name))
@@ -55,7 +55,7 @@ def _requests_with(model: FakeModel, text: str) -> list[str]:
     for request in model.requests:
         raw = request.raw.decode()
         if text in raw:
-            found += [name for name in PROJECTS if f"/work/{name}" in raw]
+            found += [name for name in PROJECTS if f"/repos/{name}" in raw]
     return found
 
 
@@ -124,7 +124,7 @@ async def test_a_permission_is_answered_while_the_turn_waits(
     claude_env: dict[str, str], model: FakeModel, tmp_path: Path, allowed: bool
 ) -> None:
     async with _isola(tmp_path / "isola", claude_env) as runtime:
-        made = tmp_path / "work" / "infra" / "made.txt"
+        made = tmp_path / "repos" / "infra" / "made.txt"
         ask = '[[tool:Write {"file_path": "' + str(made) + '", "content": "hello"}]]'
         decision = await _say(runtime, f"@infra {ask}")
         working = asyncio.create_task(runtime.dispatcher.settle())
@@ -165,7 +165,7 @@ async def test_a_running_turn_is_interrupted_corrected_and_forgotten(
         await _say(runtime, "@billing after")
         await runtime.dispatcher.settle()
         last = [
-            each.raw.decode() for each in model.requests if "/work/billing" in each.raw.decode()
+            each.raw.decode() for each in model.requests if "/repos/billing" in each.raw.decode()
         ]
         assert "FOREIGN-11" not in last[-1]
         assert "before" in last[-1]
