@@ -185,6 +185,7 @@ def test_where_its_text_went_further_a_fresh_session_takes_over_and_says_why(
     text = f"@billing {foreign} {write_tool(made, 'stripes')}"
     *_, wrong = chat_world.json("chat", "--on-question", "ask", "--text", text, stdin="allow\n")
     assert made.exists()
+    chat_world.run("tick")  # with no window left it is a memory now, whoever was to tick
     chat_world.json("chat", "--text", f"@billing about what I said: {foreign}")
     printed = chat_world.run("correct", wrong["decision_id"], "search")
     assert "billing got a fresh session" in printed
