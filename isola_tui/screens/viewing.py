@@ -15,7 +15,7 @@ from textual.screen import Screen
 from isola_core.model import ACTIVE_DECISIONS, DecisionView, Target
 from isola_core.store import sessions
 from isola_core.store.history import Moves
-from isola_tui.board import KEPT, Activity, Board, activity_of
+from isola_tui.board import Activity, Board, activity_of
 from isola_tui.drawing.panes import Heading
 from isola_tui.history import Stretch
 from isola_tui.presentation import Presentation
@@ -26,6 +26,10 @@ from isola_tui.widgets.pane import Pane
 
 if TYPE_CHECKING:
     from isola_tui.runtime import Runtime
+
+SHOWN: Final = 40
+"""Of the board's newest decisions, in the feed; older ones are paged. Each is a widget, and the
+first frame waits for all of them."""
 
 PAGE: Final = 40
 MOST: Final = 160
@@ -81,11 +85,14 @@ class Viewing:
     def shown(self) -> dict[str, DecisionView]:
         """The decisions of the view, in the order in which one walks through them."""
         if self._pane is None:
-            return dict(self._past.decisions if self._past else self._board.decisions)
+            return dict(self._past.decisions) if self._past else self._newest()
         assert self._pane.target is not None
         waiting = {each.id: each for each in self._board.queue(self._pane.target)}
         turns = {key: each for key, each in self._pane.decisions.items() if key not in waiting}
         return turns | waiting
+
+    def _newest(self) -> dict[str, DecisionView]:
+        return dict(list(self._board.decisions.items())[-SHOWN:])
 
     def view(self, decision: str) -> DecisionView | None:
         """A decision that is shown or waits for something."""
@@ -132,7 +139,7 @@ class Viewing:
     async def home(self, decision: str | None = None) -> None:
         """Show the feed, at its end or around one decision."""
         self._release()
-        if decision is not None and decision not in self._board.decisions:
+        if decision is not None and decision not in self._newest():
             self._past = Stretch(self._runtime, page=PAGE, most=MOST)
             await self._load(self._past, decision)
             self._watcher.stretches.append(self._past)
@@ -241,7 +248,7 @@ class Viewing:
             stretch = self._pane or self._past
             if stretch is None:
                 stretch = Stretch(self._runtime, page=PAGE, most=MOST)
-                stretch.decisions = dict(self._board.decisions)
+                stretch.decisions = self._newest()
                 stretch.older = True
                 self._past = stretch
                 self._watcher.stretches.append(stretch)
@@ -287,7 +294,7 @@ class Viewing:
         focused = self._screen.focused
         answering = focused.item.view.id if isinstance(focused, FeedItem) else None
         stretch = self._pane or self._past
-        views = list((stretch.decisions if stretch else self._board.decisions).values())
+        views = list((stretch.decisions if stretch else self._newest()).values())
         queue: list[DecisionView] = []
         if self._pane is not None and self._pane.target is not None:
             queue = self._board.queue(self._pane.target)
@@ -310,7 +317,7 @@ class Viewing:
                 shown,
                 draw,
                 welcome(self._board, draw),
-                older=stretch.older if stretch else len(views) >= KEPT,
+                older=stretch.older if stretch else len(views) >= SHOWN,
                 newer=stretch.newer if stretch else False,
             )
         else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from isola_core.model import DecisionState, DeliveryState, Target
 from isola_tui.board import KEPT
 from isola_tui.runtime import Runtime
-from isola_tui.screens.viewing import MOST
+from isola_tui.screens.viewing import MOST, SHOWN
 from tests.tui.stage import Running, on_stage, opened, say
 from tests.tui.states import end_delivery, put_card, stop_dispatching, to_unknown
 from tests.tui.test_panes import heard, long_ago
@@ -123,7 +123,7 @@ async def test_the_feed_pages_back_to_the_first_message_and_stays_bounded(tmp_pa
         await long_ago(runtime, MOST + 60)
         async with on_stage(runtime) as stage:
             feed = stage.home.feed
-            await stage.until(lambda: len(feed._items) == KEPT)
+            await stage.until(lambda: len(feed._items) == SHOWN)
             for _ in range(300):
                 if "step 0 ends" in stage.screen_text:
                     break

@@ -7,6 +7,7 @@ from pathlib import Path
 from isola_core.model import DecisionState, Target
 from isola_core.projects import NewProject, ProjectChanges
 from isola_tui.board import KEPT
+from isola_tui.screens.viewing import SHOWN
 from tests.tui.stage import on_stage, opened, say
 
 
@@ -48,7 +49,7 @@ async def test_the_feed_keeps_the_newest_decisions_in_order(tmp_path: Path) -> N
             assert texts == [f"message {number} end" for number in range(5, KEPT + 5)]
             await say(runtime, "one more", "docs", conversation="shell")
             await stage.until(lambda: stage.newest.message.text == "one more")
-            assert len(stage.home.feed._items) == KEPT
+            assert len(stage.home.feed._items) == SHOWN
 
 
 async def test_another_terminals_messages_are_not_what_a_key_means(tmp_path: Path) -> None:
