@@ -200,11 +200,13 @@ class IsolaApp(App[int]):
 def run(config: Path | None) -> int:
     """Open the terminal program; its exit code. What keeps it closed is said in plain text."""
     from isola_tui.bindings import screen_problems
+    from isola_tui.lost_terminal import outlive_terminal
     from isola_tui.paste import disarm_pastes
     from isola_tui.runtime import open_runtime
     from isola_tui.slot import conversation_slot
 
     disarm_pastes()
+    outlive_terminal()
 
     async def opened() -> int:
         async with open_runtime(config) as runtime:
