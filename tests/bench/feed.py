@@ -148,9 +148,12 @@ async def _look(home: Path) -> dict[str, float | int]:
                 await pilot.pause(0.02)
                 held = max(held, len(app.home.feed._items))
             found |= {"held": held, "scrolled_rss_mb": _rss_mb()}
+            await pilot.press("escape")
+            await pilot.pause(1)
             began = time.perf_counter()
-            await pilot.press("alt+2")
-            await _until(lambda: app.home.viewing.target is not None)
+            app.home.action_pane_of(2)
+            newest = "line 5 of an old reply" if held > PROJECTS + 1 else "the first message"
+            await _until(lambda: app.home.viewing.target is not None and newest in _drawn(app))
             found["pane_seconds"] = time.perf_counter() - began
             found["search_seconds"] = await _searched(runtime)
             return found
