@@ -9,11 +9,6 @@ from __future__ import annotations
 from isola_core.model import Project, ReadSet
 
 
-def project_scope(label: str, slug: str) -> str:
-    """The scope of an owner's project."""
-    return f"proj.{label}.{slug}"
-
-
 def project_read_set(owner: str, label: str, project: Project) -> ReadSet:
     """What work on one project may see: the project, the person's root and core. Nothing else."""
     return ReadSet(owner, (project.scope, f"user.{label}", f"user.{label}.core"))

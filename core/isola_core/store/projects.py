@@ -99,31 +99,6 @@ def _project(row: Row, aliases: tuple[str, ...]) -> Project:
     )
 
 
-def project_of_key(tx: Transaction, owner: str, key: str) -> str | None:
-    """The project whose name or alias is spelled like `key` (`isola_core.text.name_key`)."""
-    row = tx.one(
-        "SELECT id FROM projects WHERE owner = ? AND name_key = ? "
-        "UNION SELECT project FROM aliases WHERE owner = ? AND alias_key = ?",
-        owner,
-        key,
-        owner,
-        key,
-    )
-    return row["id"] if row else None
-
-
-def project_of_binding(tx: Transaction, owner: str, kind: str, key: str) -> str | None:
-    """The project that a path or a remote belongs to."""
-    row = tx.one(
-        "SELECT p.id FROM bindings AS b JOIN projects AS p ON p.owner = b.owner "
-        "AND p.scope = b.scope WHERE b.owner = ? AND b.kind = ? AND b.key = ?",
-        owner,
-        kind,
-        key,
-    )
-    return row["id"] if row else None
-
-
 def add_binding(tx: Transaction, owner: str, kind: str, key: str, scope: str) -> None:
     """Bind a path or a remote to a scope; an existing binding stays as it is."""
     tx.run(
